@@ -19,74 +19,61 @@ func compare(op string, a, b any) (bool, error) {
 		equal, err := equals(a, b)
 		return equal == (op == "=="), err
 	}
-	sign, err := order(a, b)
-	switch op {
-	case "<":
-		return sign < 0, err
-	case "<=":
-		return sign <= 0, err
-	case ">":
-		return sign > 0, err
+	a, b = basic(a), basic(b)
+	sign, ok := order(a, b)
+	switch {
+	case a == nil || b == nil:
+		return false, run.Faulty("compares nil: if it may be, write what stands for it: ?? 0")
+	case !ok:
+		return false, run.Faulty("compares values of types %T and %T, which have no order", a, b)
+	case op == "<":
+		return sign < 0, nil
+	case op == "<=":
+		return sign <= 0, nil
+	case op == ">":
+		return sign > 0, nil
 	}
-	return sign >= 0, err
+	return sign >= 0, nil
 }
-
-var errWhole = run.Faulty("compares a list, a map or a struct as a whole")
 
 func equals(a, b any) (bool, error) {
 	a, b = basic(a), basic(b)
 	if a == nil || b == nil {
 		return a == nil && b == nil, nil
 	}
-	switch x := a.(type) {
-	case time.Time:
-		u, ok := b.(time.Time)
-		return ok && x.Equal(u), nil
-	case int, string, bool:
-		if reflect.TypeOf(a) == reflect.TypeOf(b) {
-			return a == b, nil
-		}
-	}
-	if x, y := numberOf(a), numberOf(b); x != nil && y != nil {
-		return x.Cmp(y) == 0, nil
+	if sign, ok := order(a, b); ok {
+		return sign == 0, nil
 	}
 	for _, v := range []reflect.Value{reflect.ValueOf(a), reflect.ValueOf(b)} {
 		bytes := v.Kind() == reflect.Array && v.Type().Elem().Kind() == reflect.Uint8
 		if k := v.Kind(); !bytes && k != reflect.String && k != reflect.Bool && !v.CanInt() && !v.CanUint() && !v.CanFloat() {
-			return false, errWhole
+			return false, run.Faulty("compares a list, a map or a struct as a whole")
 		}
 	}
 	return a == b, nil
 }
 
-// order compares texts, numbers, times and durations.
-func order(a, b any) (int, error) {
-	a, b = basic(a), basic(b)
+// order compares texts, numbers, times and durations; nothing else has an order.
+func order(a, b any) (sign int, ok bool) {
 	switch x := a.(type) {
 	case int:
 		if y, ok := b.(int); ok {
-			return cmp.Compare(x, y), nil
+			return cmp.Compare(x, y), true
 		}
 	case string:
-		if y, ok := b.(string); ok {
-			return cmp.Compare(x, y), nil
-		}
+		y, ok := b.(string)
+		return cmp.Compare(x, y), ok
 	case time.Time:
-		if y, ok := b.(time.Time); ok {
-			return x.Compare(y), nil
-		}
+		y, ok := b.(time.Time)
+		return x.Compare(y), ok
 	case time.Duration:
-		if y, ok := b.(time.Duration); ok {
-			return cmp.Compare(x, y), nil
-		}
+		y, ok := b.(time.Duration)
+		return cmp.Compare(x, y), ok
 	}
 	if x, y := numberOf(a), numberOf(b); x != nil && y != nil {
-		return x.Cmp(y), nil
+		return x.Cmp(y), true
 	}
-	if a == nil || b == nil {
-		return 0, run.Faulty("compares nil: if it may be, write what stands for it: ?? 0")
-	}
-	return 0, run.Faulty("compares values of types %T and %T, which have no order", a, b)
+	return 0, false
 }
 
 // numberOf is x as a number that is exact, and nil if it is none. A duration is compared with durations only, as 5 of it

@@ -143,9 +143,6 @@ func now(*run.State, []any) (any, error) { return time.Now().UTC(), nil }
 
 // textOf returns a text. The error has its type and not its value.
 func textOf(x any) (string, error) {
-	if s, ok := x.(string); ok {
-		return s, nil
-	}
 	v := run.Indirect(reflect.ValueOf(x))
 	if !v.IsValid() {
 		return "", run.ErrNoText
@@ -172,22 +169,18 @@ func textFunc(f func(string) string) run.Call {
 func lower(s string) string { return inCase(s, strings.ToLower, unicode.ToLower) }
 func upper(s string) string { return inCase(s, strings.ToUpper, unicode.ToUpper) }
 
-// inCase leaves bytes alone that are no UTF-8. Go's mapping makes U+FFFD of each, so that two ids would share a key.
+// inCase maps only ASCII where a text is no UTF-8. Go's mapping makes U+FFFD of each byte that is none, so that two ids would share a key.
 func inCase(s string, all func(string) string, one func(rune) rune) string {
 	if utf8.ValidString(s) {
 		return all(s)
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError {
-			b.WriteString(s[i : i+size])
-		} else {
-			b.WriteRune(one(r))
+	b := []byte(s)
+	for i, c := range b {
+		if c < utf8.RuneSelf {
+			b[i] = byte(one(rune(c)))
 		}
-		i += size
 	}
-	return b.String()
+	return string(b)
 }
 
 // toString spells a value as a hole would.
@@ -247,17 +240,14 @@ func nth(i int) run.Call {
 
 // isEmpty reports whether x is nil or has nothing in it. A number is never empty.
 func isEmpty(x any) bool {
-	switch x := x.(type) {
-	case string:
-		return x == ""
-	case run.Composite:
+	if _, ok := x.(run.Composite); ok {
 		return false
 	}
 	v := run.Indirect(reflect.ValueOf(x))
 	switch k := v.Kind(); {
 	case !v.IsValid():
 		return true
-	case k == reflect.String || k == reflect.Slice || k == reflect.Map:
+	case k == reflect.String || k == reflect.Slice || k == reflect.Array || k == reflect.Map:
 		return v.Len() == 0
 	}
 	return run.Nothing(v)

@@ -71,19 +71,13 @@ func unhashable(t reflect.Type, seen map[reflect.Type]bool) string {
 
 // notHashed says why a value of type t can't be hashed, whatever is in it.
 func notHashed(t reflect.Type) string {
-	if t.Kind() == reflect.Slice && t.Name() == "RawMessage" {
+	k := t.Kind()
+	never := []reflect.Kind{reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128}
+	switch {
+	case slices.Contains(never, k), k == reflect.Slice && t.Name() == "RawMessage", run.IsTime(t), t == bigFloatType:
 		return run.Refusal(t)
-	}
-	switch t.Kind() {
-	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
-		return run.Refusal(t)
-	case reflect.Struct:
-		if run.IsTime(t) || t == bigFloatType {
-			return run.Refusal(t)
-		}
-		if !spellsItself(t) && len(hashed(t)) == 0 && len(getters(t)) == 0 {
-			return fmt.Sprintf("is a struct without exported fields, %v: there is nothing to hash", t)
-		}
+	case k == reflect.Struct && !spellsItself(t) && len(hashed(t)) == 0 && len(getters(t)) == 0:
+		return fmt.Sprintf("is a struct without exported fields, %v: there is nothing to hash", t)
 	}
 	return ""
 }
@@ -184,7 +178,7 @@ func (e *encoder) value(v reflect.Value, depth int) error {
 	}
 	v = run.Tame(v)
 	points := v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer
-	if !v.IsValid() || points && v.IsNil() || v.Kind() == reflect.Struct && run.Nothing(v) {
+	if !v.IsValid() || points && v.IsNil() || v.Kind() == reflect.Struct && v.CanInterface() && run.Nothing(v) {
 		e.buf = append(e.buf, 'n')
 		return nil
 	}
@@ -194,7 +188,7 @@ func (e *encoder) value(v reflect.Value, depth int) error {
 	if why := notHashed(v.Type()); why != "" {
 		return &run.Fault{Reason: why}
 	}
-	if points || spellsItself(v.Type()) {
+	if points || v.CanInterface() && spellsItself(v.Type()) {
 		s, err := e.st.TextOf(v)
 		if depth > 0 && (errors.Is(err, run.ErrNil) || errors.Is(err, run.ErrEmpty)) {
 			e.buf, err = append(e.buf, 'n'), nil
@@ -302,8 +296,8 @@ func (e *encoder) structOf(v reflect.Value, depth int) error {
 	if len(fields) > 0 {
 		return nil
 	}
-	if !v.CanAddr() {
-		return run.Faulty("has a message, %v, that is no pointer", v.Type())
+	if !v.CanAddr() || !run.IsMessage(v.Type()) {
+		return run.Faulty("has a value of type %v whose fields can't be read", v.Type())
 	}
 	for _, name := range getters(v.Type()) {
 		x, err := run.Walk(v.Addr(), []run.Step{{Method: name}})

@@ -49,7 +49,7 @@ func TestMatchRoundTrips(t *testing.T) {
 		seen := map[string]string{}
 		for _, a := range awkward {
 			for _, b := range awkward {
-				keys, err := expandOf(t, tmpl, pairRequest{a, b, []string{a, b}})
+				keys, err := expandOf(t, tmpl, pairRequest{A: a, B: b, Pair: []string{a, b}})
 				if err != nil || len(keys) != 1 {
 					t.Fatalf("Expand(%q) of %q, %q = %q, %v", text, a, b, keys, err)
 				}
@@ -69,6 +69,7 @@ func TestMatchRoundTrips(t *testing.T) {
 type pairRequest struct {
 	A, B string
 	Pair []string
+	N    int
 }
 
 // A key of one template is a key of another one only if the literals allow it, and then it is read as what it is.
@@ -106,6 +107,11 @@ func TestMatchOfForeignKeys(t *testing.T) {
 		{"a###{req.A}", "a#7", []string{"7"}},
 		{"#{raw(req.A)}", "7", nil},
 		{"#{raw(req.A)}:#{req.B}", "7:8", nil},
+		{"o:#{req.N}", "o:-7", []string{"-7"}},
+		{"o:#{req.N}", "o:abc", nil},
+		{"o:#{req.N}", "o:07", nil},
+		{"o:#{len(req.Pair)}", "o:two", nil},
+		{"o:#{req.A}", "o:" + strings.Repeat("x", run.MaxKey), nil},
 	} {
 		tmpl, err := Parse(tt.text, Roots{"req": TypeFor[pairRequest]()}, OneKey())
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/big"
+	"reflect"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -23,10 +24,12 @@ func (c *compilation) quotient(x *ast.CallNode, args []typ) typ {
 	case fixed && n < 1 && calls(x, "mod"):
 		c.fail(x.Arguments[1], "mod divides by 1 or more")
 	}
-	if t := args[0].t; sortOf(t) == "number" && sortOf(args[1].t) == "number" {
-		return typ{t: t}
+	for _, a := range args {
+		if sortOf(a.t) != "number" || a.t.Kind() > reflect.Int64 { // what is unsigned may come to more than an int holds
+			return typ{}
+		}
 	}
-	return typ{}
+	return typ{t: intType}
 }
 
 func (c *compilation) shards(x *ast.CallNode, args []typ) typ {

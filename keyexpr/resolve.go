@@ -323,6 +323,8 @@ func sortOf(t reflect.Type) string {
 		return "text"
 	case k == reflect.Bool:
 		return "bool"
+	case k == reflect.Array && t.Elem().Kind() == reflect.Uint8:
+		return "bytes"
 	case k >= reflect.Int && k <= reflect.Float64:
 		return "number"
 	}

@@ -6,7 +6,9 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +59,15 @@ type strict struct {
 	Many    []uint64
 	Large   [][200]string
 	ID      string
+	ID8     [8]byte
+	Mute    mute
+	None    [0]byte
 }
+
+// mute spells nothing whatever it is.
+type mute struct{ V int }
+
+func (mute) String() string { return "" }
 
 // expandStrict makes a key of r, or returns an error, which must be one at start or of the request.
 func expandStrict(t *testing.T, text string, r strict, opts ...Option) string {
@@ -86,6 +96,8 @@ func TestOneValueHasOneSpelling(t *testing.T) {
 		"lower(req.Number)": "start:", "upper(req.Any)": "request:", "hash(req.Raw)": "start:", "hash(req.Number)": "request:",
 		"req.Self": "start:", "req.Valuer": "request:",
 		"req.IP.String()": "request:", "required(req.IP.String())": "request:", `coalesce(req.IP.String(), "none")`: "k:none", "req.Month.String()": "request:",
+		"req.ID8 == req.ID": "start:", "req.ID in [req.ID8]": "start:", "req.ID8 == req.ID8": "k:true", "mod(req.Month, 5).String()": "start:", "mod(req.Month, 5)": "k:0",
+		"req.Mute": "request:", "hash(req.Mute)": "request:", "hash(req.None)": "request:",
 		`text(req.ID) ?? "none"`: "k:none", `fmtTime(time(req.ID), "2006")`: "request:",
 	} {
 		got := expandStrict(t, text, r, Func("text", func(string) sql.NullString { return null }), Func("time", func(string) *time.Time { return nil }))
@@ -115,6 +127,68 @@ func TestHashIsOfTheValue(t *testing.T) {
 	a := expandStrict(t, "hash(req.Embeds)", strict{Embeds: embeds{&promoted{"a"}, "id"}})
 	if b := expandStrict(t, "hash(req.Embeds)", strict{Embeds: embeds{&promoted{"b"}, "id"}}); a == b || !strings.HasPrefix(a, "k:") {
 		t.Errorf("a promoted field is not in the hash: %s, %s", a, b)
+	}
+}
+
+// Structs that embed what spells itself, beside something else.
+type (
+	sayer    struct{ V string }
+	withNull struct {
+		sql.NullString
+		Kind string
+	}
+	withText struct {
+		sayer
+		Kind string
+	}
+	withPointer struct {
+		*sayer
+		Kind string
+	}
+	withAny struct {
+		fmt.Stringer
+		Kind string
+	}
+	within  struct{ withText }
+	alone   struct{ sayer }
+	itself  struct{ *itself }
+	hidden  struct{ v string }
+	wrapped struct {
+		hidden
+		Kind string
+	}
+)
+
+func (s sayer) String() string  { return s.V }
+func (s hidden) String() string { return s.v }
+
+// TestEmbeddedTextsSwallowNothing holds that two structs which differ never have one key: what is embedded speaks for all of them.
+func TestEmbeddedTextsSwallowNothing(t *testing.T) {
+	t.Parallel()
+	text := sayer{"v"}
+	for _, pair := range [][2]any{
+		{withNull{sql.NullString{String: "v", Valid: true}, "a"}, withNull{sql.NullString{String: "v", Valid: true}, "b"}},
+		{withNull{Kind: "a"}, withNull{Kind: "b"}},
+		{withText{text, "a"}, withText{text, "b"}}, {&withText{text, "a"}, &withText{text, "b"}}, {withPointer{&text, "a"}, withPointer{&text, "b"}},
+		{withAny{text, "a"}, withAny{text, "b"}}, {within{withText{text, "a"}}, within{withText{text, "b"}}},
+		{wrapped{hidden{"v"}, "a"}, wrapped{hidden{"w"}, "a"}},
+	} {
+		if got := expandStrict(t, "req.Any", strict{Any: pair[0]}); !strings.HasPrefix(got, "request: ") || !strings.Contains(got, "is a struct") {
+			t.Errorf("%T = %s, want a refusal", pair[0], got)
+		}
+		if got := refusal(known(reflect.TypeOf(pair[0]))); !strings.HasPrefix(got, "is a struct") {
+			t.Errorf("%T is refused at start with %q", pair[0], got)
+		}
+		a, b := expandStrict(t, "hash(req.Any)", strict{Any: pair[0]}), expandStrict(t, "hash(req.Any)", strict{Any: pair[1]})
+		if a == b && strings.HasPrefix(a, "k:") {
+			t.Errorf("%T: one hash for %v and %v", pair[0], pair[0], pair[1])
+		}
+	}
+	if got := expandStrict(t, "req.Any", strict{Any: alone{text}}); got != "k:v" {
+		t.Errorf("a text alone = %s", got)
+	}
+	if got := refusal(known(reflect.TypeFor[itself]())); got == "" {
+		t.Error("a struct in itself is a key")
 	}
 }
 

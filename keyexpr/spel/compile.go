@@ -144,7 +144,7 @@ func (c *compiler) ternary(n *node) *code {
 	if c.plain && yes.typ.k != no.typ.k && (yes.typ.number() || no.typ.number()) {
 		c.fail(n, "Java may make one type of the two values: write both as texts")
 	}
-	return &code{typ: join(yes.typ, no.typ), cost: cond.cost + yes.cost + no.cost, value: func(st *run.State) (any, error) {
+	return &code{typ: join(yes.typ, no.typ), vain: cmp.Or(yes.vain, no.vain), cost: cond.cost + yes.cost + no.cost, value: func(st *run.State) (any, error) {
 		holds, err := test(st, cond)
 		switch {
 		case err != nil:
@@ -159,7 +159,7 @@ func (c *compiler) ternary(n *node) *code {
 // elvis is a ?: b, which takes b for null and for an empty String, and for no other empty value.
 func (c *compiler) elvis(n *node) *code {
 	x, y := c.compile(n.args[0]), c.compile(n.args[1])
-	return &code{typ: join(x.typ, y.typ), cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
+	return &code{typ: join(x.typ, y.typ), vain: cmp.Or(x.vain, y.vain), cost: x.cost + y.cost + 1, value: func(st *run.State) (any, error) {
 		v, err := x.value(st)
 		if err != nil {
 			return nil, err
@@ -268,6 +268,8 @@ func (c *compiler) project(n *node) *code {
 		c.fail(n, "%s has no elements", describe(base.typ))
 	}
 	c.elems = append(c.elems, elem)
+	around := c.reads
+	c.reads = false
 	body := c.compile(n.args[1])
 	c.elems = c.elems[:len(c.elems)-1]
 	x := c.after(n, base, typ{k: listK, elem: &body.typ}, func(st *run.State, v any) (any, error) {
@@ -277,7 +279,10 @@ func (c *compiler) project(n *node) *code {
 		}
 		return l.each(st, body)
 	})
-	x.cost += body.cost
+	if x.cost += body.cost; !c.reads {
+		x.vain = base.vain
+	}
+	c.reads = c.reads || around
 	return x
 }
 

@@ -23,11 +23,11 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 			c.fail(n, "== asks whether two objects are the same one in Java: write .equals(…)")
 		}
 	}
-	if c.plain && x.typ.number() && y.typ.number() && !primitive(n.args[0]) && !primitive(n.args[1]) {
+	if c.plain && x.typ.number() && y.typ.number() && !primitive(n.args[0], x) && !primitive(n.args[1], y) {
 		c.fail(n, "== asks whether two objects are the same one in Java, if both are an Integer or a Long: write + in front of one, which makes a number of it, as in +a == b")
 	}
 	c.comparable(n, x.typ, y.typ, false)
-	negate := n.text == "!="
+	negate, plain := n.text == "!=", c.plain && x.typ.k != nullK && y.typ.k != nullK
 	return binary(typ{k: boolK}, x, y, func(st *run.State, a, b any) (any, error) {
 		for _, pair := range [][2]any{{a, b}, {b, a}} {
 			_, number := integer(pair[0])
@@ -35,14 +35,17 @@ func (c *compiler) equality(n *node, x, y *code) *code {
 				return nil, run.Faulty("compares a number with what may be a BigInteger")
 			}
 		}
+		if plain && (a == nil || b == nil) {
+			return nil, errUnboxed
+		}
 		same, err := same(st, a, b)
 		return same != negate, err
 	})
 }
 
-// primitive reports whether a number of plain Java is no object for sure.
-func primitive(n *node) bool {
-	return n.kind == kindNumber || n.kind == kindOp || n.kind == kindUnary || n.kind == kindCall && (n.text == "length" || n.text == "size")
+// primitive reports whether a number of plain Java is no object for sure. That of a fact may be one.
+func primitive(n *node, x *code) bool {
+	return n.kind == kindNumber || n.kind == kindOp || n.kind == kindUnary || n.kind == kindCall && x.typ.t == nil
 }
 
 // comparable refuses == and equals between types for which the result is not known to be that of
@@ -128,10 +131,8 @@ func same(st *run.State, a, b any) (bool, error) {
 		return false, nil
 	case text && reflect.TypeOf(a) != reflect.TypeOf(b):
 		return false, run.Faulty("compares a text with what may be an enum")
-	case text && len(s) == len(t):
-		return s == t, st.Spend(len(s))
 	case text:
-		return false, nil
+		return s == t, st.Spend(len(s))
 	}
 	for _, v := range []any{a, b} {
 		switch v.(type) {

@@ -30,7 +30,7 @@ func (p phase) String() string {
 
 type ident [16]byte
 
-func (i ident) String() string { return fmt.Sprintf("%x-%x", i[:4], i[4:]) }
+func (i ident) String() string { return fmt.Sprintf("%x-%x-%x-%x-%x", i[:4], i[4:6], i[6:8], i[8:10], i[10:]) }
 
 // coded spells itself in a way that nobody knows of in Java.
 type coded []byte
@@ -183,7 +183,7 @@ func TestFunctions(t *testing.T) {
 		{"#hash(#p0.s)", "mine:text"},
 		{"'k:' + #hash('a' + #p0.i)", "k:mine:a7"},
 		{"#hash(#p0.st)", "mine:PAID"},
-		{"#hash(#p0.ref)", "mine:01020000-000000000000000000000000"},
+		{"#hash(#p0.ref)", "mine:01020000-0000-0000-0000-000000000000"},
 		{"#twice(#p0.i32) + 1", "11"},
 		{"#twice(#p0.i)", "14"},
 		{"#twice(#p0.u)", "request: does not fit"},
@@ -194,8 +194,8 @@ func TestFunctions(t *testing.T) {
 		{"#any(#p0.msg)", "*spel.opaque"},
 		{"#any(1)", "int32"},
 		{"#fail()", "error: context canceled"},
-		{"#lower(#p0.s)", "start: there is no function lower: there is all, any, fail, hash, tenant, twice"},
-		{"#hassh(#p0.s)", "start: there is no function hassh, did you mean hash?"},
+		{"#lower(#p0.s)", "start: unknown function lower: there is all, any, fail, hash, tenant, twice"},
+		{"#hassh(#p0.s)", "start: unknown function hassh, did you mean hash?"},
 		{"#hash()", "start: 0 arguments for hash"},
 		{"#hash(7)", "start: argument 1 of hash is of type int32"},
 	} {
@@ -239,15 +239,15 @@ func TestLibraries(t *testing.T) {
 		{Lock4j("pay", []string{"#p0.s"}, Prefix("mine")), "mine:pay#text"},
 		{Lock4j("", []string{"#p0.s"}, method), "lock4j:a.Bpay#text"},
 		{Lock4j("pay", []string{"#p0.texts", "#p0.i"}), "lock4j:pay#a.7"},
-		{Lock4j("pay", []string{"#root.name"}), "start: #root is the bean"},
+		{Lock4j("pay", []string{"#root.name"}), "start: #root is not known here"},
 		{Lock4j("pay", []string{" "}), "start: nothing is written here, for which Spring throws"},
 		{Lock4j("pay", []string{"#p0.at"}), "start: is a time"},
 		{Lock4j("pay", []string{"#p0.s", "#p0.nope"}), `start: unknown property nope of spel.gofacts`},
 		{Klock("pay", []string{"#p0.texts"}), "start: is a list"},
-		{Klock("pay", []string{"#root.methodName"}, method), "start: #root is null"},
+		{Klock("pay", []string{"#root.methodName"}, method), "start: #root is not known here"},
 		{Klock("", nil, method), "lock.a.B.pay"},
 		{Alturkovic("", "p:", "#p0.texts"), "distributed_lock:p:a"},
-		{Alturkovic("s", "", "#root.name"), "start: #root is the bean"},
+		{Alturkovic("s", "", "#root.name"), "start: #root is not known here"},
 		{Redisson(`"o:" + req.s`), "o:text"},
 		{Redisson(`req.i > 5 ? "big" : "small"`), "big"},
 		{Redisson(`#p0.s`), "start: is SpringEL, and no Java"},

@@ -18,14 +18,13 @@ import (
 // add parses one text. What is no expression may be a text with expressions in #{…}. It is tried as an
 // expression first, as 'lock:#{' + #p0.id + '}' is one.
 func (k *Key) add(text string, template bool) {
-	if k.err != nil {
+	switch {
+	case k.err != nil:
 		return
-	}
-	if len(text) > maxText {
+	case len(text) > maxText:
 		k.err = &keyexpr.Error{Text: text, Offset: maxText, Reason: fmt.Sprintf("longer than %d bytes", maxText)}
 		return
-	}
-	if !utf8.ValidString(text) {
+	case !utf8.ValidString(text):
 		k.err = &keyexpr.Error{Text: text, Reason: "not UTF-8"}
 		return
 	}

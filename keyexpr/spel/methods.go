@@ -151,11 +151,8 @@ func (c *compiler) call(n *node) *code {
 func (c *compiler) function(n *node) *code {
 	f, ok := c.setup.Functions[n.text]
 	if !ok {
-		ending := ""
-		if names := slices.Collect(maps.Keys(c.setup.Functions)); len(names) > 0 {
-			ending = suggest.Ending(n.text, names)
-		}
-		c.fail(n, "there is no function %s%s; guard.TemplateFunc gives one", n.text, ending)
+		ending := suggest.Ending(n.text, slices.Collect(maps.Keys(c.setup.Functions)))
+		c.fail(n, "unknown function %s%s; guard.TemplateFunc gives one", n.text, ending)
 	}
 	c.reads = c.reads || f.Contextual()
 	args := make([]*code, len(n.args)-1)
@@ -272,7 +269,7 @@ func (c *compiler) hashCode(n *node, base *code) *code {
 // as of a record, id. Methods of Object are no properties.
 func accessor(name string) (property string, ok bool) {
 	switch name {
-	case "getClass", "hashCode", "notify", "wait", "clone", "ordinal":
+	case "getClass", "hashCode", "notify", "wait", "clone", "ordinal", "values", "keySet", "entrySet": // the last three are of a Map
 		return name, false
 	}
 	for _, prefix := range []string{"get", "is"} {
@@ -313,8 +310,11 @@ func (c *compiler) tabled(n *node, base *code, name string, args []*code, tables
 			m, v = textMethods[key], x.text
 		case list:
 			m = listMethods[key]
-		case mapping:
-			m = mapMethods[key]
+		case mapping: // of JSON, it may be an object with an accessor of that name
+			prop, _ := accessor(name)
+			if _, there, _ := x.get(st, prop); !there || x.elem.k != anyK {
+				m = mapMethods[key]
+			}
 		}
 		if m.call == nil {
 			return nil, run.Faulty("has a value without the method %s", name)

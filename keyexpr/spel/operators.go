@@ -224,6 +224,9 @@ func (c *compiler) compare(n *node, x, y *code) *code {
 	}
 	return binary(typ{k: boolK}, x, y, func(st *run.State, a, b any) (any, error) {
 		o, err := order(st, a, b)
+		if c.plain && (a == nil || b == nil) {
+			err = errUnboxed
+		}
 		switch n.text {
 		case "<":
 			return o < 0, err
@@ -235,6 +238,8 @@ func (c *compiler) compare(n *node, x, y *code) *code {
 		return o >= 0, err
 	})
 }
+
+var errUnboxed = run.Faulty("compares null with a number, for which Java throws")
 
 // order compares as Spring does, for which null comes before everything.
 func order(st *run.State, a, b any) (int, error) {

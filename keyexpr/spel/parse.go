@@ -166,9 +166,6 @@ func (p *parser) expression() *node {
 		return &node{kind: kindElvis, off: t.off, args: []*node{n, p.expression()}}
 	}
 	if t, ok := p.accept("?"); ok {
-		if next := p.peek(); next.kind == tokenSign && next.text == "?" {
-			p.fail(t.off, "?? is not in Java's text: write ?: 'none'")
-		}
 		then := p.expression()
 		p.expect(":")
 		return &node{kind: kindTernary, off: t.off, args: []*node{n, then, p.expression()}}

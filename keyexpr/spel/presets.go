@@ -26,7 +26,7 @@ import (
 // former is refused by type, the latter is left to the request.
 func Lock4j(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Lock4j", name, keys), opts)
-	k.one, k.java.root = true, "the bean"
+	k.one = true
 	if strings.TrimSpace(name) == "" {
 		name = k.ofMethod("@Lock4j", "")
 	}
@@ -55,8 +55,6 @@ func Lock4j(name string, keys []string, opts ...Option) *Key {
 // A key that is null is written as four letters by klock. It is refused here, as everywhere.
 func Klock(name string, keys []string, opts ...Option) *Key {
 	k := newKey(annotation("Klock", name, keys), opts)
-	// Its context has no root object, so that a name without # and #root.name throw in Java.
-	k.java.root = "null"
 	if name == "" {
 		name = k.ofMethod("@Klock", ".")
 	}
@@ -87,7 +85,7 @@ func Klock(name string, keys []string, opts ...Option) *Key {
 func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
 	expression = cmp.Or(expression, "#executionPath")
 	k := newKey(annotation("RedisLocked", prefix, []string{expression}), opts)
-	k.java.root, k.java.path = "the bean", true
+	k.java.path = true
 	k.prefix = cmp.Or(store, "distributed_lock") + ":" + prefix
 	k.add(expression, false)
 	return k

@@ -36,14 +36,14 @@ var wholeKeysOfLibrariesRows = []struct {
 	{Lock4j("pay", []string{"#p0.nested"}), "lock4j:pay#1,2,,3"},
 	{Lock4j("pay", []string{"#p0.phase"}), "lock4j:pay#PAID"},
 	{Lock4j("pay", []string{"#p0.yes"}), "lock4j:pay#true"},
-	{Lock4j("pay", []string{"#p0.ref"}), "lock4j:pay#ab000000-000000000000000000000000"},
+	{Lock4j("pay", []string{"#p0.ref"}), "lock4j:pay#ab000000-0000-0000-0000-000000000000"},
 	{Lock4j("pay", []string{"#p0.int + 1"}), "lock4j:pay#8"},
 	{Lock4j("pay", []string{"#p0.null"}), "request: is null"},
 	{Lock4j("pay", []string{"#p0.empty"}), "request: is empty"},
 	{Lock4j("pay", []string{"#p0.attrs"}), "start: this is a map: name one of its entries"},
 	{Lock4j("pay", []string{"#p0.owner"}), "start: this is an object, spel.javaOwner"},
-	{Lock4j("pay", []string{"#root"}), "start: #root is the bean, which is not known here: name a parameter"},
-	{Lock4j("pay", []string{"#root.methodName"}, pay), "start: #root is the bean"},
+	{Lock4j("pay", []string{"#root"}), "start: #root is not known here: name a parameter"},
+	{Lock4j("pay", []string{"#root.methodName"}, pay), "start: #root is not known here"},
 	{Lock4j("pay", []string{"#executionPath"}, pay), "start: #executionPath stands for executionPath, and there is no such fact"}, // a variable of another library
 	{Lock4j("pay", []string{"order-#{#p0.int}"}), "start: order is a property of the root object"},
 	// klock: "lock." name, and each key behind a dash. BusinessKeyProvider calls toString.
@@ -59,7 +59,7 @@ var wholeKeysOfLibrariesRows = []struct {
 	{Klock("pay", []string{"#p0.ints"}), "start: this is a list, whose text in Java depends on whether it is an array"},
 	{Klock("pay", []string{"#p0.ints[0]"}), "lock.pay-3"},
 	{Klock("pay", []string{"#p0.null"}), "request: is null"},
-	{Klock("pay", []string{"#root.methodName"}, pay), "start: #root is null, which is not known here: name a parameter"},
+	{Klock("pay", []string{"#root.methodName"}, pay), "start: #root is not known here: name a parameter"},
 	{Klock("pay", []string{" "}), "start: nothing is written here, for which Spring throws"},
 	// alturkovic: store ":" prefix expression, and a key of each element.
 	{Alturkovic("", "", "#p0.int"), "distributed_lock:7"},

@@ -3,6 +3,7 @@ package spel
 import (
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -133,6 +134,9 @@ func (c *compiler) property(n *node, base *code, name string) *code {
 		x, _ := c.extend(base, []run.Step{{Src: root.Name, Lookup: true, By: name}}, name, typ{k: textK})
 		return x
 	}
+	if k := base.typ.k; name == "class" || name == "empty" && (k == anyK || k == mapK) {
+		c.fail(n, "to Java, %s is what %s() says, and no entry", name, map[string]string{"class": "getClass", "empty": "isEmpty"}[name])
+	}
 	switch base.typ.k {
 	case objectK:
 		return c.fieldOf(n, base, name)
@@ -217,8 +221,19 @@ func (c *compiler) getter(n *node, base *code, m reflect.Method, t typ) *code {
 // entry reads what may not be there, and is null then: an entry of a map, or a property of a value whose
 // type is not known at start.
 func (c *compiler) entry(n *node, base *code, name string, t typ) *code {
-	return c.follow(n, base, []run.Step{{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name, Strict: true}}, name, t)
+	return c.follow(n, base, []run.Step{{Src: c.source(n.args), Optional: n.safe, Fetch: true, By: name, Strict: true, Others: spellings(name, t)}}, name, t)
 }
+
+// spellings are those that Jackson's naming strategies give a property in JSON. A map of a declared type has its entries as they are.
+func spellings(name string, of typ) []string {
+	if of.k != anyK || name == "" {
+		return nil
+	}
+	snake := strings.ToLower(capital.ReplaceAllString(name, "_$0"))
+	return []string{snake, strings.ToUpper(snake), strings.ReplaceAll(snake, "_", "-"), strings.ToLower(name), strings.ToUpper(name[:1]) + name[1:]}
+}
+
+var capital = regexp.MustCompile(`\p{Lu}`)
 
 // source writes the object of a node, for messages.
 func (c *compiler) source(args []*node) string {

@@ -116,7 +116,6 @@ type java struct {
 	plain         bool                // Java itself rather than SpringEL: names are written without #
 	cacheRoot     bool                // #root is that of Spring's cache
 	path          bool                // there is #executionPath
-	root          string              // what #root is
 	prefix        string              // of all keys of a library
 	err           error
 }
@@ -210,12 +209,9 @@ func (c *compiler) known() []string {
 	return names
 }
 
-// rootHint says what #root is, which differs between libraries.
+// rootHint says what there is of #root, which is the bean or null in most libraries.
 func (c *compiler) rootHint() string {
-	switch {
-	case c.root != "":
-		return "#root is " + c.root + ", which is not known here: name a parameter"
-	case c.cacheRoot:
+	if c.cacheRoot {
 		return "of #root there is methodName, method.name, targetClass.name, target.class.name and args[0]: name a parameter"
 	}
 	return "#root is not known here: name a parameter"

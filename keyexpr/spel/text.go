@@ -176,26 +176,18 @@ func isWhitespace(r rune) bool {
 
 // toUpper and toLower are for letters whose other case is the same in Go and in all versions of Java.
 func toUpper(s string) (any, error) {
-	if err := settled(s); err != nil {
-		return nil, err
-	}
-	return strings.ReplaceAll(strings.ToUpper(s), "ß", "SS"), nil
+	return strings.ReplaceAll(strings.ToUpper(s), "ß", "SS"), settled(s)
 }
 
-func toLower(s string) (any, error) {
-	if err := settled(s); err != nil {
-		return nil, err
-	}
-	return strings.ToLower(s), nil
-}
+func toLower(s string) (any, error) { return strings.ToLower(s), settled(s) }
 
 // settled refuses letters whose other case depends on the version of Java, on what is around them, or
 // is several characters. It is left with Latin-1, the letters next to it, and Cyrillic. What has no
-// case stays as it is.
+// case stays as it is, but for what Go does not know yet.
 func settled(s string) error {
 	for _, r := range s {
 		plain := r < 0x180 && r != 'ŉ' && r != 'İ' || r >= 0x400 && r < 0x460
-		if !plain && (unicode.IsLower(r) || unicode.IsTitle(r) || unicode.ToUpper(r) != r || unicode.ToLower(r) != r) {
+		if !plain && (unicode.Is(unicode.Cn, r) || unicode.IsLower(r) || unicode.IsTitle(r) || unicode.ToUpper(r) != r || unicode.ToLower(r) != r) {
 			return run.Faulty("has a character whose other case depends on the version of Java, or on what is around it")
 		}
 	}

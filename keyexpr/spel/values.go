@@ -1,6 +1,7 @@
 package spel
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/big"
 	"reflect"
@@ -144,18 +145,14 @@ func typeOf(t reflect.Type) typ {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
 		return refused(t, "has no counterpart in Java")
 	}
-	switch {
-	case spells:
+	if spells {
 		return typ{k: enumK, t: t}
-	case t.Kind() == reflect.Int32:
-		return typ{k: intK, t: t}
-	case t.Kind() == reflect.Int64:
-		return typ{k: longK, t: t}
-	case t.Kind() == reflect.Int8, t.Kind() == reflect.Int16:
-		return typ{k: smallK, t: t}
 	}
-	return typ{k: wholeK, t: t}
+	return typ{k: cmp.Or(sizes[t.Kind()], wholeK), t: t}
 }
+
+// sizes are the numbers of Go that say how large they are in Java.
+var sizes = map[reflect.Kind]jkind{reflect.Int8: smallK, reflect.Int16: smallK, reflect.Int32: intK, reflect.Int64: longK}
 
 // refused keeps the reason for the place where a value is used: a field that nobody reads may be of
 // any type.
@@ -244,10 +241,7 @@ func wholeOf(v reflect.Value) (any, error) {
 		}
 		return whole(v.Uint()), nil
 	}
-	if v.Len() > len("-9223372036854775808") { // of a json.Number, which may have ten million zeros in front
-		return nil, run.Faulty("is a number that is no int and no long")
-	}
-	n, err := strconv.ParseInt(v.String(), 10, 64)
+	n, err := strconv.ParseInt(v.String()[:min(v.Len(), len("-9223372036854775808"))], 10, 64) // a json.Number may have ten million zeros in front
 	if err != nil || strconv.FormatInt(n, 10) != v.String() {
 		return nil, run.Faulty("is a number that is no int and no long")
 	}
@@ -264,11 +258,13 @@ func spelled(st *run.State, v reflect.Value, t typ) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.k == enumK && !isIdentifier(s) {
+	switch {
+	case t.k == enumK && !isIdentifier(s):
 		return nil, run.Faulty("is the name of no constant: of a value that it does not know, Java has another name or none")
-	}
-	if t.k == enumK {
+	case t.k == enumK:
 		return enum{s, v.Type()}, nil
+	case t.t != bigType && len(s) != len("00000000-0000-0000-0000-000000000000"):
+		return nil, run.Faulty("has 16 bytes, as a UUID of Java has, and another text: make it a string on both sides")
 	}
 	return other(s), nil
 }

@@ -83,7 +83,7 @@ func cut(s []byte, n int) []byte {
 // Match reads a key back into the values that its holes had.
 func (p *Program) Match(key string) (values []string, ok bool) {
 	// A digest can't be undone, and the head alone would be read as values that are cut off. A raw value could end anywhere.
-	if p.Raw || strings.Contains(key, DigestMark) {
+	if p.Raw || len(key) > MaxKey || strings.Contains(key, DigestMark) {
 		return nil, false
 	}
 	m := matcher{rest: key}
@@ -121,7 +121,7 @@ func (m *matcher) parts(parts []Part) bool {
 
 // values reads the values of a hole, with colons between those of key(…).
 func (m *matcher) values(p *Part) bool {
-	for n := 1; m.value(p.Escape); n++ {
+	for n := 1; m.value(p); n++ {
 		rest, more := strings.CutPrefix(m.rest, ":")
 		if p.Values == 0 || n == p.Values || !more {
 			return p.Values < 1 || n == p.Values
@@ -133,9 +133,9 @@ func (m *matcher) values(p *Part) bool {
 
 // value reads up to the first rune that e would have escaped. The value is escaped again and
 // compared. So a key that nobody could have made, with an escaped letter or a %zz, is no match,
-// and no two keys are read as the same values.
-func (m *matcher) value(e *Escape) bool {
-	s, n := m.rest, 0
+// and no two keys are read as the same values. A number is digits.
+func (m *matcher) value(p *Part) bool {
+	s, n, e, leaf := m.rest, 0, p.Escape, LeafOf(p.Type)
 	for n < len(s) {
 		if s[n] == '%' {
 			// The two digits are not looked at: one of them may be what ends the value, as 7 is in
@@ -162,5 +162,5 @@ func (m *matcher) value(e *Escape) bool {
 	}
 	value, ok := Unescape(s[:n])
 	m.rest, m.read = s[n:], append(m.read, value)
-	return ok && string(e.Append(nil, value)) == s[:n]
+	return ok && (leaf != LeafInt && leaf != LeafUint || wholeNumber(value)) && string(e.Append(nil, value)) == s[:n]
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"database/sql/driver"
-	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -15,7 +14,7 @@ var valuer = reflect.TypeFor[driver.Valuer]()
 
 // IsValuer reports whether values of type t, or pointers to them, may be NULL in a database.
 func IsValuer(t reflect.Type) bool {
-	return t.Kind() != reflect.Interface && (t.Implements(valuer) || t.Kind() != reflect.Pointer && PointerTo(t).Implements(valuer))
+	return t.Kind() != reflect.Interface && !swallows(t) && (t.Implements(valuer) || t.Kind() != reflect.Pointer && PointerTo(t).Implements(valuer))
 }
 
 // valueOf returns what v is in a database; nil for NULL.
@@ -54,7 +53,7 @@ func spellsNothing(s string, v reflect.Value) bool {
 	switch s {
 	case "<nil>":
 		return true
-	case "null", "nil", "":
+	case "null", "nil":
 		return Indirect(v).IsZero()
 	}
 	return len(s) > 2 && s[:2] == "%!" && Indirect(v).IsZero()
@@ -66,14 +65,9 @@ func nullable(t reflect.Type) string {
 		return ""
 	}
 	for _, f := range reflect.VisibleFields(t) {
-		if !f.IsExported() {
-			continue
-		}
-		switch k := f.Type.Kind(); {
-		case f.Type == timeType:
-			return Refusal(timeType)
-		case k == reflect.Float32 || k == reflect.Float64:
-			return fmt.Sprintf("is a float, %v, which has many spellings: use a whole number or a string", t)
+		k := f.Type.Kind()
+		if f.IsExported() && (f.Type == timeType || k == reflect.Float32 || k == reflect.Float64) {
+			return Refusal(f.Type)
 		}
 	}
 	return ""

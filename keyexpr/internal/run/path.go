@@ -33,6 +33,8 @@ type Step struct {
 	By       any    // what to fetch: a string, or what the keys of a map are made of
 	Method   string // of the value, without arguments
 	Strict   bool   // a nil map is an error, and not a map without entries
+	// Others are names that the entry may have as well. If it is under one of them, it is an error that there is none under By.
+	Others []string
 }
 
 // Follow returns the value at the end of the path; an invalid one stands for nil. elems are the
@@ -96,9 +98,13 @@ func Walk(v reflect.Value, steps []Step) (reflect.Value, error) {
 		if s.Strict && v.Kind() == reflect.Map && v.IsNil() {
 			return reflect.Value{}, ErrNilList
 		}
+		of := v
 		var err error
-		if v, err = Entry(v, s.By); err != nil {
+		if v, err = Entry(of, s.By); err != nil {
 			return reflect.Value{}, err
+		}
+		if !v.IsValid() && slices.ContainsFunc(s.Others, func(name string) bool { x, _ := Entry(of, name); return x.IsValid() }) {
+			return v, Faulty("has no entry %v, but one of that name in another spelling: declare its type", s.By)
 		}
 	}
 	return v, nil
@@ -264,9 +270,6 @@ func wholeNumber(s string) bool {
 // Integer returns a whole number as an int64. A uint64 above it is refused rather than wrapped
 // around: its wrapped form is some other request's number.
 func Integer(x any) (int64, error) {
-	if i, ok := x.(int); ok {
-		return int64(i), nil
-	}
 	v := Indirect(reflect.ValueOf(x))
 	switch {
 	case !v.IsValid():

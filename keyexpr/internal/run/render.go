@@ -262,7 +262,7 @@ func (st *State) TextOf(v reflect.Value) (string, error) {
 		p = pointerTo(v)
 	}
 	s, err := st.spelling(p.Interface())
-	if err == nil && spellsNothing(s, v) {
+	if err == nil && (s == "" || spellsNothing(s, v)) {
 		err = ErrNil
 		if s == "" {
 			err = ErrEmpty

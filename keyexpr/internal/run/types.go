@@ -83,7 +83,37 @@ func PointerTo(t reflect.Type) reflect.Type {
 // Spells reports whether values of type t say themselves how they are written. Both are standard
 // interfaces that ids already have: UUIDs, network addresses, protobuf enums, numbers of any
 // size.
-func Spells(t reflect.Type) bool { return t.Implements(textMarshaler) || t.Implements(stringer) }
+func Spells(t reflect.Type) bool { return says(t) && !swallows(t) }
+
+func says(t reflect.Type) bool { return t.Implements(textMarshaler) || t.Implements(stringer) }
+
+// swallows reports whether the methods of a struct may be those of something that it embeds beside other fields, which would
+// be left out: two values that differ in them would be one key.
+func swallows(t reflect.Type) bool {
+	for range maxPointers { // a type can embed a pointer to itself
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			return false
+		}
+		lent := false
+		for f := range t.Fields() {
+			lent = lent || lends(f)
+		}
+		if !lent || t.NumField() > 1 {
+			return lent
+		}
+		t = t.Field(0).Type
+	}
+	return false
+}
+
+// lends reports whether the struct around f may spell itself as f does.
+func lends(f reflect.StructField) bool {
+	of, to := f.Type, PointerTo(f.Type)
+	return f.Anonymous && (says(of) || says(to) || of.Implements(valuer) || to.Implements(valuer))
+}
 
 // maxBits is the size of the largest number that is written out. To do so takes the square of
 // the size.
