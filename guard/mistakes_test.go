@@ -195,6 +195,7 @@ func tagMistakes() []slip {
 		{requested[wrongPlace](), "guard \"wrongPlace\": field guard_test.wrongPlace.ID: tag \"order:#{req.ID}\": want `key` (a template goes on a blank field, _ struct{})"},
 		{requested[twoTags](), `guard "twoTags": field guard_test.twoTags._: second guard tag of this request type`},
 		{requested[markedInside](), `guard "markedInside": field guard_test.markedInside.Ref.ID: part of the key, in a field that is not embedded: write a template, with #{req.Ref.ID}`},
+		{requested[markedHidden](), `guard "markedHidden": field guard_test.markedHidden.Region: part of the key in an embedded struct, and hidden by another field of its name: mark that one, or rename one`},
 		{requested[markedTwice](), `guard "markedTwice": field guard_test.markedTwice.Other.Region: part of the key, in a field that is not embedded: write a template, with #{req.Other.Region}`},
 		{requested[markedDeep](), `guard "markedDeep": field guard_test.markedDeep.Ref.markedBase.Region: part of the key, in a field that is not embedded: write a template, with #{req.Ref.markedBase.Region}`},
 		{requested[twoSources](), `guard "twoSources": two sources of keys in guard_test.twoSources: a template and fields marked as key`},

@@ -30,6 +30,12 @@ func requestTag(t reflect.Type) (declared, error) {
 	if d.spec.Key != "" {
 		return d, fmt.Errorf("two sources of keys in %v: a template and fields marked as key", t)
 	}
+	for _, part := range d.keyParts {
+		f, _ := t.FieldByName(part)
+		if tag, _, _ := lookupTag(f); tag != "key" {
+			return d, fmt.Errorf("field %v.%s: part of the key in an embedded struct, and hidden by another field of its name: mark that one, or rename one", t, part)
+		}
+	}
 	if path := (below{}).marked(t, false); path != "" {
 		return d, fmt.Errorf("field %v.%s: part of the key, in a field that is not embedded: write a template, with #{%s.%s}", t, path, requestRoot, path)
 	}

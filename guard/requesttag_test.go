@@ -119,6 +119,10 @@ type (
 	markedBase struct {
 		Region string `guard:"key"`
 	}
+	markedHidden struct {
+		markedBase
+		Region string
+	}
 	markedTwice struct {
 		markedBase
 		Next  *markedTwice
