@@ -42,7 +42,11 @@ func (s scenario) play(ctx context.Context, out io.Writer, settle time.Duration)
 		return nil, err
 	}
 	defer srv.Close()
-	st := &stage{scenario: s, redis: srv.Admin, settle: settle}
+	only := *srv.Admin.Options()
+	only.PoolSize = 1 // go-redis dials more than it uses, and all clients of Redis are counted
+	rdb := redis.NewClient(&only)
+	defer rdb.Close()
+	st := &stage{scenario: s, redis: rdb, settle: settle}
 	defer st.stop()
 	if err := st.start(ctx, setting{Redis: srv.Addr, Board: filepath.Join(dir, "board"), Size: s.size}); err != nil {
 		return nil, err
@@ -67,6 +71,9 @@ func (s scenario) play(ctx context.Context, out io.Writer, settle time.Duration)
 	}
 	row(out, "", "closed", tally{}, closed, 0)
 	problems = append(end.grown(warm), closed.left(base, s.processes)...)
+	if closed.redis.clients > base.redis.clients {
+		problems = append(problems, "Redis has these clients: "+rdb.ClientList(ctx).Val())
+	}
 	return append(problems, st.faults(out, t)...), nil
 }
 
