@@ -50,6 +50,9 @@ func New(l lock.Locker, opts ...Option) (*Guard, error) {
 	if g.tel, err = newTelemetry(g.tracers, g.meters); err != nil {
 		return nil, g.spec.errorf("metrics: %w", err)
 	}
+	if g.registry != nil {
+		g.registry.declared(g.spec.Name)
+	}
 	return g, nil
 }
 

@@ -23,7 +23,7 @@ var noSpan = trace.SpanFromContext(context.Background())
 
 // open begins the call's span, and its record if anything observes it. An observer that comes later gets the next call.
 func (c *call) open(ctx context.Context) {
-	ctx, span := c.tel.spans.start(ctx, &c.labels)
+	ctx, span := c.tel.spans.start(ctx, c.labels)
 	c.ctx = ctx
 	measured := (c.tel.unset == nil || otel.GetMeterProvider() != c.tel.unset) && c.tel.measures(ctx)
 	alone := c.entry == nil && c.above == nil && c.next == nil
@@ -32,6 +32,9 @@ func (c *call) open(ctx context.Context) {
 	}
 	if span == nil {
 		span = noSpan
+	}
+	if measured {
+		c.tel.begin(ctx, c.labels) // of a provider that was set after the guard was made
 	}
 	c.record = &telemetryRecord{span: span, measured: measured}
 	// The outcome until a better one is known, which does not happen if anything panics.
@@ -93,7 +96,7 @@ func (c *call) tell() {
 	if c.entry != nil {
 		c.entry.count(&a.Event, c.locked)
 	}
-	c.tel.report(c.ctx, a, c.locked, &c.labels)
+	c.tel.report(c.ctx, a, c.locked, c.labels)
 	if c.locked {
 		for _, hook := range c.afterRelease {
 			hook(c.ctx, a.Event)

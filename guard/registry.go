@@ -40,13 +40,14 @@ type Registry struct {
 	mu        sync.Mutex
 	entries   map[string]*entry
 	overrides map[string]Spec
+	made      map[string]bool // the names of guards, also of those that are not listed yet
 }
 
 // NewRegistry returns a Registry without guards. The options are for all guards in it: Observe, Log, LogKeys, TemplateFunc,
 // TracerProvider, MeterProvider, ReleaseTimeout and MaxRetryAfter. Where a guard has an option of its own, it has the last word, but observers add up:
 // first those of the registry, then the guard's.
 func NewRegistry(opts ...Option) (*Registry, error) {
-	r := &Registry{entries: make(map[string]*entry), overrides: make(map[string]Spec)}
+	r := &Registry{entries: make(map[string]*entry), overrides: make(map[string]Spec), made: make(map[string]bool)}
 	r.drain, r.begin = context.WithCancel(context.Background())
 	for i, opt := range opts {
 		if opt == nil {
@@ -95,6 +96,13 @@ func (r *Registry) equip(c *config) {
 	}
 	c.releaseTimeout = cmp.Or(c.releaseTimeout, s.releaseTimeout)
 	c.maxRetryAfter = cmp.Or(c.maxRetryAfter, s.maxRetryAfter)
+}
+
+// declared notes that there is a guard of a name.
+func (r *Registry) declared(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made[name] = true
 }
 
 // entry is one guard in a Registry.
@@ -199,14 +207,18 @@ func (r *Registry) override(g *Guard) {
 	}
 }
 
-// Check reports each name given to Override that no guard has. Call it when all guards have been made.
+// Check reports each name given to Override that no guard has, or one that is in front of nothing. Call it when all guards have been made.
 func (r *Registry) Check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	names := slices.Sorted(maps.Keys(r.entries))
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
-		if r.entries[name] == nil {
+		switch {
+		case r.entries[name] != nil:
+		case r.made[name]:
+			faults = append(faults, fmt.Errorf("guard: Override of %q, which was made and is in front of nothing: give it to a function or a route", name))
+		default:
 			faults = append(faults, fmt.Errorf("guard: Override of %q, which is the name of no guard%s", name, suggest.Ending(name, names)))
 		}
 	}

@@ -193,6 +193,12 @@ func TestRegistryOverrides(t *testing.T) {
 	if err := reg.Override(map[string]guard.Spec{"order.settle": {Wait: 1}}); err == nil || !strings.Contains(err.Error(), "too late") {
 		t.Errorf("Override after the guard was made = %v", err)
 	}
+	if _, err := guard.New(l, guard.Name("order.setle"), guard.Key("order:#{req.ID}"), guard.In(reg)); err != nil {
+		t.Fatal(err)
+	}
+	if err := reg.Check(); err == nil || !strings.Contains(err.Error(), `Override of "order.setle", which was made and is in front of nothing`) {
+		t.Errorf("Check = %v, want a guard in front of nothing", err)
+	}
 }
 
 // TestOverridesAddUp gives what stands in a file, and then what stands in the environment.

@@ -22,7 +22,7 @@ type Runner struct {
 	request   lock.Request // that of spec, but for the key
 	locker    lock.Locker
 	tel       *telemetry
-	labels    labels
+	labels    *labels
 	observers []func(context.Context, Event)
 	wantKeys  bool   // by one of them
 	entry     *entry // nil outside of a Registry
@@ -79,6 +79,9 @@ func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 		if err := g.registry.register(g, r, roots); err != nil {
 			return nil, err
 		}
+	}
+	if g.tel.unset == nil {
+		g.tel.begin(context.Background(), r.labels)
 	}
 	return r, nil
 }

@@ -23,11 +23,11 @@ func TestSpansForNobodyAreFree(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSpans(p)
 			for second := range 3 {
-				if _, first := s.start(t.Context(), &l); (first == nil) != s.never {
+				if _, first := s.start(t.Context(), l); (first == nil) != s.never {
 					t.Errorf("%T, second %d: asked for a span: %v", p, second, first != nil)
 				}
 				if got := testing.AllocsPerRun(100, func() {
-					if ctx, span := s.start(t.Context(), &l); span != nil || ctx != t.Context() {
+					if ctx, span := s.start(t.Context(), l); span != nil || ctx != t.Context() {
 						t.Errorf("%T, second %d: a span for nobody", p, second)
 					}
 				}); got != 0 {
@@ -70,7 +70,7 @@ func TestSpansForInstrumentationFromOutside(t *testing.T) {
 			t.Helper()
 			a.asked = 0
 			for range 10 {
-				s.start(t.Context(), &l)
+				s.start(t.Context(), l)
 			}
 			if a.asked != want {
 				t.Errorf("%d of 10 calls asked for a span, want %d", a.asked, want)
@@ -101,13 +101,13 @@ func TestSpansAlwaysStartWithAProvider(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	l := newLabels(Spec{Name: "a", Key: "b"})
 	early, given := newSpans(nil), newSpans(otel.GetTracerProvider())
-	early.start(context.Background(), &l)
-	given.start(context.Background(), &l)
+	early.start(context.Background(), l)
+	given.start(context.Background(), l)
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
 	late := newSpans(nil)
 	for i, s := range []spans{early, given, late} {
 		for n := range 5 {
-			ctx, span := s.start(t.Context(), &l)
+			ctx, span := s.start(t.Context(), l)
 			span.End()
 			if want := 5*i + n + 1; len(exporter.GetSpans()) != want || trace.SpanFromContext(ctx) != span {
 				t.Fatalf("provider %d, call %d: %d spans, want %d", i, n, len(exporter.GetSpans()), want)

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -72,6 +73,8 @@ type labels struct {
 	span     []trace.SpanStartOption
 	now      []metric.AddOption // of waiting and held
 	ended    map[ending]endLabels
+	rare     []ending // of which alerts are made
+	begun    atomic.Bool
 }
 
 // ending is what is told about the end of a call. Both texts come from lists of constants, so the labels are bounded.
@@ -87,14 +90,22 @@ type endLabels struct {
 	failed bool
 }
 
-func newLabels(s Spec) labels {
+func newLabels(s Spec) *labels {
 	name := attribute.String(attrGuard, s.Name)
-	l := labels{
+	l := &labels{
 		spanName: "guard " + s.Name,
 		span:     []trace.SpanStartOption{trace.WithAttributes(name, attribute.String(attrTemplate, s.Key))},
 		now:      []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(name))},
 		ended:    make(map[ending]endLabels, len(outcomes)),
 	}
+	for _, refused := range []string{OutcomeOutage, OutcomeOverload} {
+		if policy, ok := policyOutcomes[s.Outage]; ok {
+			l.rare = append(l.rare, ending{policy, refused})
+		} else {
+			l.rare = append(l.rare, ending{refused, ""})
+		}
+	}
+	l.rare = append(l.rare, ending{OutcomeFault, ""}, ending{OutcomeUnsupported, ""}, ending{OutcomePanic, ""})
 	for _, outcome := range outcomes {
 		l.add(name, ending{outcome, ""})
 		if handled(outcome) {
@@ -104,6 +115,18 @@ func newLabels(s Spec) labels {
 		}
 	}
 	return l
+}
+
+// policyOutcomes are the outcomes of calls about whose lock a policy did something.
+var policyOutcomes = map[Policy]string{Skip: OutcomeSkipped, RunUnlocked: OutcomeUnlocked, RunFallback: OutcomeFallback}
+
+// begin has the counts of rare endings begin at 0. One that is the first of its series would be no increase to who reads a counter.
+func (t *telemetry) begin(ctx context.Context, l *labels) {
+	if l.begun.CompareAndSwap(false, true) {
+		for _, e := range l.rare {
+			t.calls.Add(ctx, 0, l.ended[e].add...)
+		}
+	}
 }
 
 func (l *labels) add(name attribute.KeyValue, e ending) {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -117,7 +118,7 @@ func TestTelemetry(t *testing.T) {
 		if got := eventNames(span); slices.Equal(got, []string{"lock.acquired", "lock.released"}) != tt.held || !tt.held && got != nil {
 			t.Errorf("%s: span events %v; held: %v", tt.outcome, got, tt.held)
 		}
-		calls := metrics["latchkey.guard.calls"].Data.(metricdata.Sum[int64]).DataPoints
+		calls := slices.DeleteFunc(metrics["latchkey.guard.calls"].Data.(metricdata.Sum[int64]).DataPoints, func(p metricdata.DataPoint[int64]) bool { return p.Value == 0 })
 		if len(calls) != 1 || calls[0].Value != 1 || !calls[0].Attributes.Equals(&want) {
 			t.Errorf("%s: calls %+v", tt.outcome, calls)
 		}
@@ -148,6 +149,48 @@ func eventNames(span tracetest.SpanStub) []string {
 		names = append(names, e.Name)
 	}
 	return names
+}
+
+// TestRareEndingsBeginAt0 holds that what alerts are about can be seen to increase, from when the guard is made or, of a provider that the
+// program sets later, from its first call.
+func TestRareEndingsBeginAt0(t *testing.T) {
+	work := func(context.Context, Order) (string, error) { return "", nil }
+	series := func(r *recorded) (all []string) {
+		m, ok := r.collect(t)["latchkey.guard.calls"]
+		if !ok {
+			return nil
+		}
+		for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+			all = append(all, fmt.Sprint(label(p.Attributes, "latchkey.outcome"), " ", label(p.Attributes, "latchkey.refused"), " ", p.Value))
+		}
+		slices.Sort(all)
+		return all
+	}
+	for policy, want := range map[guard.Policy][]string{
+		guard.Fail:        {"fault  0", "outage  0", "overload  0", "panic  0", "unsupported  0"},
+		guard.Skip:        {"fault  0", "panic  0", "skipped outage 0", "skipped overload 0", "unsupported  0"},
+		guard.RunUnlocked: {"fault  0", "panic  0", "unlocked outage 0", "unlocked overload 0", "unsupported  0"},
+	} {
+		r := record()
+		_, _ = guarded(t, newSpy(), work, append(r.options, guard.Outage(policy))...)
+		if got := series(r); !slices.Equal(got, want) {
+			t.Errorf("outage=%v begins with %q, want %q", policy, got, want)
+		}
+	}
+	was := otel.GetMeterProvider()
+	t.Cleanup(func() { otel.SetMeterProvider(was) })
+	settle, _ := guarded(t, newSpy(), work)
+	r := &recorded{metrics: sdkmetric.NewManualReader()}
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.metrics)))
+	if got := series(r); got != nil {
+		t.Errorf("a provider that comes later has %q", got)
+	}
+	if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := series(r), []string{"fault  0", "ok  1", "outage  0", "overload  0", "panic  0", "unsupported  0"}; !slices.Equal(got, want) {
+		t.Errorf("after the first call there is %q, want %q", got, want)
+	}
 }
 
 func TestMetrics(t *testing.T) {

@@ -50,6 +50,11 @@ func TestAlertsFire(t *testing.T) {
 	all := rules(t)
 	quiet := maps.Clone(all)
 	for i, sc := range s.Tests {
+		for _, one := range sc.Series {
+			if !strings.HasPrefix(one.Values, "_") {
+				t.Errorf("scene %d: %s is there before its process", i+1, one.Series)
+			}
+		}
 		p := newPast(t, sc)
 		for _, a := range sc.Alerts {
 			r, ok := all[a.Name]
