@@ -190,7 +190,7 @@ func (h *handler) freeNow(w http.ResponseWriter, r *http.Request, key, seen stri
 		h.problem(w, http.StatusServiceUnavailable, "Redis did not answer", "The lock may have been freed, or not: look at it again.")
 		return
 	}
-	w.Header().Set("Location", string(h.lockLink("lock", key).with("freed", "1")))
+	w.Header().Set("Location", string(h.lockLink("lock", key).with("freed", h.keys.close(freed.Time.Format(time.RFC3339)+" "+key))))
 	w.WriteHeader(http.StatusSeeOther)
 }
 

@@ -72,6 +72,12 @@ func TestFree(t *testing.T) {
 	if strings.Contains(log.String(), "order:42") {
 		t.Errorf("the log has a key that is not shown: %s", log.String())
 	}
+	to := a.header.Get("Location")
+	for link, says := range map[string]bool{to: true, strings.Split(to, "&freed=")[0] + "&freed=1": false, "lock?key=other&freed=" + strings.Split(to, "&freed=")[1]: false} {
+		if page := get(t, s.URL+"/"+link); strings.Contains(page.body, "You freed this lock at ") != says {
+			t.Errorf("%s says that it was freed: want %t", link, says)
+		}
+	}
 }
 
 func TestWhoIsTheProgramsWord(t *testing.T) {

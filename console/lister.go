@@ -65,8 +65,10 @@ func (l *lister) read(ctx context.Context, last *listState, publish func(*listSt
 		n.rest = time.Until(l.due)
 	}
 	if n.failed != nil { // which may be because Redis is busy
-		l.due = time.Time{}
-		n.rest = min(searchShare*n.took, listFailed)
+		l.due, n.rest = time.Time{}, 0
+		if n.progress.Keys > 0 { // it has answered, and may be busy
+			n.rest = min(searchShare*n.took, listFailed)
+		}
 	}
 	n.rest = max(n.rest, listRest, time.Duration(n.progress.Questions)*time.Second/listPace)
 	return n, n.rest

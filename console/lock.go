@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -157,7 +158,7 @@ type lockBody struct {
 	Free        template.URL // where to free it, if this visitor may
 	ReadOnly    bool
 	Status      statusView
-	Freed       bool // a moment ago, by this visitor
+	Freed       string // when, by this visitor, a moment ago
 }
 
 func (h *handler) lockPage(w http.ResponseWriter, r *http.Request) {
@@ -166,8 +167,8 @@ func (h *handler) lockPage(w http.ResponseWriter, r *http.Request) {
 		h.wrongLink(w, err)
 		return
 	}
-	freed, since := r.URL.Query().Has("freed"), time.Now().Add(-lockRest)
-	if freed { // what was read before is no longer true
+	freed, since := h.freedAt(key, r.URL.Query().Get("freed")), time.Now().Add(-lockRest)
+	if !freed.IsZero() { // what was read before is no longer true
 		since = time.Now()
 	}
 	state, ok := h.lockFeed(key).fresh(r.Context(), patience, func(s *lockState) bool { return s.read.After(since) })
@@ -175,7 +176,9 @@ func (h *handler) lockPage(w http.ResponseWriter, r *http.Request) {
 		state = &lockState{failed: context.DeadlineExceeded, since: time.Now()}
 	}
 	body := h.lockBody(key, state, h.mayFree(r) == nil)
-	body.Freed = freed
+	if !freed.IsZero() {
+		body.Freed = freed.Format(time.TimeOnly)
+	}
 	f := frame{
 		Title: h.keyView(key).Text, Body: body,
 		Stream: h.lockLink("events", key).with("of", "lock").URL(), Again: h.lockLink("lock", key).URL(),
@@ -236,5 +239,15 @@ func (s *lockState) status() statusView {
 	if !s.read.IsZero() {
 		text += " What is below was true at " + s.read.Format(time.TimeOnly) + "."
 	}
-	return statusView{Text: text, Bad: true, Error: errorText(s.failed)}
+	return statusView{Text: text, Bad: true, Error: errorText(s.failed), Stale: asOf(s.read)}
+}
+
+// freedAt is when the visitor freed the lock with that key, if the link says so, and this console has made it a moment ago.
+func (h *handler) freedAt(key, sealed string) (at time.Time) {
+	text, err := h.keys.open(sealed)
+	when, of, _ := strings.Cut(text, " ")
+	if at, err2 := time.Parse(time.RFC3339, when); err == nil && err2 == nil && of == key && time.Since(at) < time.Minute {
+		return at
+	}
+	return time.Time{}
 }

@@ -227,20 +227,29 @@ type statusView struct {
 	Bad       bool
 	Searching bool // so that what is missing may yet be found
 	Error     string
+	Stale     string // "as of 12:03:07", where Redis does not answer: times stand still
+}
+
+// asOf says when what is shown was true.
+func asOf(at time.Time) string {
+	if at.IsZero() {
+		return "no answer yet"
+	}
+	return "as of " + at.Format(time.TimeOnly)
 }
 
 func listStatus(s *listState) statusView {
 	switch {
 	case s == nil:
-		return statusView{Text: "Redis has not answered yet. This page tries again by itself.", Bad: true}
+		return statusView{Text: "Redis has not answered yet. This page tries again by itself.", Bad: true, Stale: asOf(time.Time{})}
 	case s.failed != nil && s.total == 0:
-		return statusView{Text: "Redis does not answer since " + s.since.Format(time.TimeOnly) + ".", Bad: true, Error: errorText(s.failed)}
+		return statusView{Text: "Redis does not answer since " + s.since.Format(time.TimeOnly) + ".", Bad: true, Error: errorText(s.failed), Stale: asOf(s.whole)}
 	case s.failed != nil && s.took > 0:
 		text := "Not all of Redis answers, since " + s.since.Format(time.TimeOnly) + "."
 		if !s.whole.IsZero() {
 			text += " What was found last, at " + s.whole.Format(time.TimeOnly) + ", may be out of date."
 		}
-		return statusView{Text: text, Bad: true, Error: errorText(s.failed)}
+		return statusView{Text: text, Bad: true, Error: errorText(s.failed), Stale: asOf(s.whole)}
 	case s.took == 0:
 		text := fmt.Sprintf("Searching since %s", s.begun.Format(time.TimeOnly))
 		if p := s.progress; p.Total > 0 {

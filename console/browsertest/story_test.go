@@ -86,6 +86,32 @@ func TestPause(t *testing.T) {
 	run(t, ctx, "on again", chromedp.Click("#pause"), shows("tbody", "order:42"))
 }
 
+// An outage stops the clocks, and says of when what is shown was true; once Redis is back, the page is live within moments.
+func TestOutage(t *testing.T) {
+	ctx := browser(t)
+	complaints(t, ctx)
+	w := newWorld(t, nil)
+	hold(t, w.client(t, ""), "order:42")
+	run(t, ctx, "live", chromedp.Navigate(w.url), shows("tbody", "order:42"), shows("#link", "live"))
+	for page, selector := range map[string]string{w.url: `td[data-label="lease"]`, w.url + "lock?key=order:42": "dd time"} {
+		run(t, ctx, "the page", chromedp.Navigate(page), shows("#link", "live"))
+		w.redis.Pause(t)
+		run(t, ctx, "away", shows("#link", "as of "), shows(".status", "does not answer since"))
+		clock := chromedp.Text(selector)
+		before := ask(t, ctx, "clock", clock)
+		run(t, ctx, "a while", chromedp.Sleep(2500*time.Millisecond))
+		if after := ask(t, ctx, "clock", clock); after != before {
+			t.Errorf("%s: a clock runs from %s to %s on what was read before the outage", page, before, after)
+		}
+		w.redis.Resume(t)
+		back := time.Now()
+		run(t, ctx, "back", shows("#link", "live"))
+		if took := time.Since(back); took > 6*time.Second {
+			t.Errorf("%s is live %v after Redis", page, took)
+		}
+	}
+}
+
 // The keyboard alone leads to a lock, and the live view does not take the focus away.
 func TestKeyboard(t *testing.T) {
 	ctx := browser(t)
@@ -120,7 +146,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	w := newWorld(t, nil)
 	held := hold(t, w.client(t, "orders-7f9c"), "order:42")
 	run(t, ctx, "no scripts", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(w.url))
-	run(t, ctx, "list", chromedp.WaitVisible(`//noscript//a[text()="Reload"]`), chromedp.Click(`//a[contains(., "order:42")]`))
+	run(t, ctx, "list", chromedp.WaitVisible(`//noscript//a[text()="Reload"]`), chromedp.WaitNotVisible("#pause"), chromedp.Click(`//a[contains(., "order:42")]`))
 	run(t, ctx, "lock", chromedp.WaitVisible("#free"), chromedp.Click("#free"))
 	run(t, ctx, "confirm", chromedp.WaitVisible("#do-free"), chromedp.SendKeys("#name", "Ada"),
 		chromedp.SendKeys("#reason", "stuck"), chromedp.Click("#do-free"))

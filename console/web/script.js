@@ -11,6 +11,7 @@
 	let source = null;
 	let paused = false;
 	let heard = performance.now();
+	let stopped = false; // as what is shown is not true any more
 	let retry = 0;
 	let late = 0;
 
@@ -24,7 +25,7 @@
 	};
 
 	const run = () => {
-		if (paused || !source) return;
+		if (paused || stopped || !source) return;
 		const passed = performance.now() - heard;
 		const set = (e, ms) => {
 			const t = text(ms);
@@ -84,21 +85,31 @@
 		if (link.textContent !== words) link.textContent = words;
 	};
 
+	// fresh says whether Redis has answered, in what was heard last.
+	const fresh = () => {
+		const stale = live.querySelector("[data-stale]");
+		stopped = Boolean(stale);
+		if (stale) say("stale", stale.dataset.stale);
+		else say("live", "live");
+	};
+
 	const open = () => {
 		if (source || paused || document.hidden) return;
 		clearTimeout(retry);
 		source = new EventSource(from);
-		source.onopen = () => say("live", "live");
 		source.onmessage = (e) => {
-			const fresh = document.createElement("div");
-			fresh.innerHTML = e.data;
+			const part = document.createElement("div");
+			part.innerHTML = e.data;
 			heard = performance.now();
-			children(live, fresh);
-			say("live", "live");
+			children(live, part);
+			fresh();
 		};
 		source.onerror = () => {
 			// The server ends each stream after a while, and the browser comes again at once.
-			late ||= setTimeout(() => say("lost", "not connected, trying again"), 3000);
+			late ||= setTimeout(() => {
+				stopped = true;
+				say("lost", "not connected, trying again");
+			}, 3000);
 			if (source && source.readyState === EventSource.CLOSED) {
 				source = null;
 				retry = setTimeout(open, 5000);
