@@ -26,6 +26,7 @@ type app struct {
 	url     string
 	output  string
 	timeout time.Duration
+	secrets
 
 	started bool // the arguments were understood
 }
@@ -110,6 +111,10 @@ With -o json they come whole, one JSON document a line, and messages on stderr a
 	flags.StringVar(&a.url, "redis", "", "URL of Redis; LATCHKEY_REDIS_URL without it, or else redis://localhost:6379")
 	flags.StringVarP(&a.output, "output", "o", outputText, "what to print: text or json")
 	flags.DurationVar(&a.timeout, "timeout", redisson.DefaultTimeout, "how long Redis may take to answer")
+	flags.StringVar(&a.ca, "cacert", "", "file with the certificates of the authorities that rediss:// trusts, in PEM; those of this host without it")
+	flags.StringVar(&a.cert, "cert", "", "file with the certificate that a server with TLS asks for, in PEM")
+	flags.StringVar(&a.certKey, "cert-key", "", "file with the key of --cert")
+	flags.StringVar(&a.password, "password-file", "", "file with the password; it is read with each connection")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputText, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage("%w; see %s --help", err, c.CommandPath()) })
 	root.AddCommand(a.runCommand(), a.lsCommand(), a.showCommand(), a.freeCommand(), a.watchCommand(),

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -61,18 +62,22 @@ func (a *app) open(opts ...redisson.Option) (c *redisson.Client, done func(), er
 	if err != nil {
 		return nil, nil, err
 	}
-	_ = rdb.Close() // the locks' client makes its own
-	text, _ := a.address()
-	if c, err = redisson.Open(text, append([]redisson.Option{redisson.Timeout(a.timeout)}, opts...)...); err != nil {
+	if c, err = redisson.New(rdb, append([]redisson.Option{redisson.Timeout(a.timeout)}, opts...)...); err != nil {
+		_ = rdb.Close()
 		return nil, nil, usage("%w", err)
 	}
-	return c, func() { _ = c.Close() }, nil
+	return c, func() { _ = errors.Join(c.Close(), rdb.Close()) }, nil
 }
 
-// dial makes a plain client of Redis, for questions that have nothing to do with locks.
+// dial makes a client of Redis.
 func (a *app) dial() (redis.UniversalClient, error) {
 	text, from := a.address()
-	rdb, err := reply.Dialling{Timeout: a.timeout}.Client(text)
+	config, err := a.secrets.tls()
+	if err != nil {
+		return nil, err
+	}
+	u, _ := url.Parse(text)
+	rdb, err := reply.Dialling{Timeout: a.timeout, TLS: config, Credentials: a.secrets.credentials(u)}.Client(text)
 	if err != nil {
 		return nil, usage("%s: %w", from, err)
 	}
@@ -82,10 +87,16 @@ func (a *app) dial() (redis.UniversalClient, error) {
 // unanswered adds to an error of Redis which server it was.
 func (a *app) unanswered(err error) error {
 	e := exitOf(err)
-	if e.status != statusNoAnswer {
+	if e.status != statusNoAnswer && !reply.Classify(err).NoCommand {
 		return err
 	}
-	return &exit{e.status, e.event, fmt.Errorf("no answer from %s: %w", a.place(), err)}
+	if e.status == statusNoAnswer {
+		err = fmt.Errorf("no answer from %s: %w", a.place(), err)
+	}
+	if hint := a.hint(); hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
+	return &exit{e.status, e.event, err}
 }
 
 // refusal marks what a plain client of Redis was told about its credentials: the locks' client does so by itself.

@@ -7,12 +7,13 @@ Signals that we get are passed on to the group. In its environment are
 
   LATCHKEY_KEY     the key
   LATCHKEY_TOKEN   with --kind fenced, a number that is greater than those of all earlier holders
+  LATCHKEY_HELD    this lock and those of the runs around it, by which a run refuses to wait for itself
 
 The lock is renewed for as long as COMMAND runs. If it is lost, because Redis is gone for too long, somebody freed it by hand,
 or --max-hold or --lease is over, the group gets SIGTERM, and SIGKILL if it is still there after --grace. If we are killed,
 the kernel and a second process of ours kill the group; the lock ends with its lease (--watchdog).
 
-The lock is for COMMAND and not for what it leaves in the background. A COMMAND that takes the same lock again waits for itself.
+The lock is for COMMAND and not for what it leaves in the background. A COMMAND that takes the same lock again is refused.
 
 With --hold, the lock stays after a COMMAND that succeeded, until so long after it was taken. For a job that runs every 15
 minutes, --hold 14m has other hosts find the lock held, also if their clocks are late. After a failure, the lock is free at once.

@@ -52,6 +52,9 @@ func (a *app) list(ctx context.Context, pattern string, limit int) error {
 		return err
 	}
 	defer done()
+	if err := client.Ping(ctx); err != nil { // or each master would be waited for, and then what is on it
+		return a.unanswered(err)
+	}
 	p := a.progress()
 	defer p.stop()
 	t := &table{app: a, progress: p}

@@ -3,12 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/safe"
@@ -21,6 +24,7 @@ import (
 const (
 	keyVariable    = "LATCHKEY_KEY"
 	tokenVariable  = "LATCHKEY_TOKEN"
+	heldVariable   = "LATCHKEY_HELD"   // the locks of this run, and of those around it, in JSON
 	reasonVariable = "LATCHKEY_REASON" // for --on-lost
 )
 
@@ -131,6 +135,40 @@ func (j *job) checkFlags() error {
 	if err := j.request().Validate(); err != nil {
 		return usage("%w", err)
 	}
+	return j.waitsForItself()
+}
+
+// around is a run in whose command this one may be.
+type around struct {
+	Key   string `json:"key"`
+	Kind  string `json:"kind"`
+	Redis string `json:"redis"`
+	PID   int    `json:"pid"`
+}
+
+func (j *job) self() around { return around{j.key, j.kind.String(), j.place(), os.Getpid()} }
+
+// around lists the runs around this one, as far as they live: what a command has started may outlive it.
+func (j *job) around() (all []around) {
+	_ = json.Unmarshal([]byte(j.getenv(heldVariable)), &all)
+	return slices.DeleteFunc(all, func(r around) bool {
+		p, err := os.FindProcess(r.PID)
+		if err == nil {
+			err = p.Signal(syscall.Signal(0))
+		}
+		return err != nil && !errors.Is(err, os.ErrPermission)
+	})
+}
+
+// waitsForItself refuses a lock that a run around this one holds until this one has ended.
+func (j *job) waitsForItself() error {
+	for _, r := range j.around() {
+		shared := j.kind.Kind == lock.Permit || r.Kind == lock.Permit.String() || j.kind.Kind == lock.Read && r.Kind == lock.Read.String()
+		if r.Key == j.key && r.Redis == j.place() && !shared {
+			return usage("%s is held by the latchkey run around this one (process %d), and would be waited for for ever: run the command without another one",
+				safe.Cut(j.key, 200), r.PID)
+		}
+	}
 	return nil
 }
 
@@ -148,6 +186,9 @@ func (j *job) do(ctx context.Context) error {
 	defer done()
 	if err := j.sleep(ctx); err != nil {
 		return err
+	}
+	if err := client.Ping(ctx); err != nil {
+		return j.unanswered(err)
 	}
 	start := time.Now()
 	h, err := client.Acquire(ctx, j.request())
@@ -268,9 +309,10 @@ func (j *job) detail(event, message string) {
 // environment is that of the command: ours, and what is known of the lock.
 func (j *job) environment(h lock.Hold) []string {
 	env := slices.DeleteFunc(slices.Clone(j.environ), func(entry string) bool {
-		return hasName(entry, keyVariable) || hasName(entry, tokenVariable) || hasName(entry, reasonVariable)
+		return hasName(entry, keyVariable) || hasName(entry, tokenVariable) || hasName(entry, reasonVariable) || hasName(entry, heldVariable)
 	})
-	env = append(env, keyVariable+"="+j.key)
+	held, _ := json.Marshal(append(j.around(), j.self())) // of texts and numbers, which never fail
+	env = append(env, keyVariable+"="+j.key, heldVariable+"="+string(held))
 	if fenced, ok := h.(interface{ Token() int64 }); ok && j.kind.Kind == lock.Fenced {
 		env = append(env, fmt.Sprintf("%s=%d", tokenVariable, fenced.Token()))
 	}

@@ -18,6 +18,7 @@ type Dialling struct {
 	Timeout     time.Duration // of one attempt
 	Pool        int           // connections to one server
 	Credentials func(context.Context) (user, password string, err error)
+	TLS         *tls.Config // of a URL that says TLS; nil goes by what the host trusts
 }
 
 // Client returns a client of what a URL names, which connects when it is used: the master that sentinels call master_name, as
@@ -58,6 +59,9 @@ func (d Dialling) Client(text string) (redis.UniversalClient, error) {
 // set sets what options of all three types have.
 func (d Dialling) set(bounded *bool, retries *int, timeout *time.Duration, credentials *func(context.Context) (string, string, error), dialer *Dialer, secure *tls.Config) {
 	const usual = 5 * time.Second // go-redis', too
+	if secure != nil && d.TLS != nil {
+		secure.RootCAs, secure.Certificates = d.TLS.RootCAs, d.TLS.Certificates
+	}
 	*bounded, *retries, *timeout, *credentials = true, -1, cmp.Or(d.Timeout, *timeout, usual), d.Credentials
 	*dialer = Bounded(redis.NewDialer(&redis.Options{DialTimeout: *timeout, TLSConfig: secure}))
 }
@@ -70,6 +74,9 @@ func CheckURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err == nil && !spilt(u) {
+		if u.User != nil && u.Host == "" && u.Scheme != "unix" {
+			return errors.New("this is no URL: there is no host behind the @")
+		}
 		return nil
 	}
 	if strings.Contains(text, "@") {

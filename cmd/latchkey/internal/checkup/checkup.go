@@ -65,6 +65,10 @@ func Run(ctx context.Context, rdb redis.UniversalClient, o Options) error {
 	if err := s.reach(); err != nil {
 		return err
 	}
+	if info, err := s.do("info", "server").Text(); err == nil && parseInfo(info)["redis_mode"] == "sentinel" {
+		s.report(Fail, "server", "this is a sentinel, which has no locks", "name what it watches: redis://HOST:PORT?master_name=NAME; SENTINEL MASTERS lists the names")
+		return nil
+	}
 	s.look()
 	if s.info["cluster_enabled"] == "1" {
 		s.report(Fail, "cluster", "this server is one node of a cluster, which has the keys of its own slots only", "name it by a URL with addr: redis://host1:6379?addr=host2:6379")
