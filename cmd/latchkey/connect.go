@@ -99,6 +99,21 @@ func (a *app) unanswered(err error) error {
 	return &exit{e.status, e.event, err}
 }
 
+// reach asks whether Redis is there: one that is not costs its timeout once, and not for each question.
+func (a *app) reach(ctx context.Context) error {
+	rdb, err := a.dial()
+	if err != nil {
+		return err
+	}
+	defer rdb.Close()
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	if err = rdb.Ping(ctx).Err(); err != nil && !reply.Classify(err).NoRight {
+		return a.unanswered(refusal(err))
+	}
+	return nil
+}
+
 // refusal marks what a plain client of Redis was told about its credentials: the locks' client does so by itself.
 func refusal(err error) error {
 	if reply.Classify(err).Refused {

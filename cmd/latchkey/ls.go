@@ -47,14 +47,14 @@ Exit status: 0, also if there are none; 69 for no answer, and 77 if Redis refuse
 }
 
 func (a *app) list(ctx context.Context, pattern string, limit int) error {
+	if err := a.reach(ctx); err != nil {
+		return err
+	}
 	client, done, err := a.open()
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := client.Ping(ctx); err != nil { // or each master would be waited for, and then what is on it
-		return a.unanswered(err)
-	}
 	p := a.progress()
 	defer p.stop()
 	t := &table{app: a, progress: p}

@@ -74,7 +74,7 @@ func (a *app) hint() string {
 		return ""
 	}
 	addr, secure := net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379")), u.Scheme == "rediss"
-	said, err := role(addr, nil)
+	said, _, err := role(addr, nil)
 	switch redis := strings.HasPrefix(said, "*") || strings.HasPrefix(said, "-"); {
 	case redis && secure:
 		return "this port has no TLS: write redis:// in place of rediss://"
@@ -92,15 +92,15 @@ func (a *app) hint() string {
 		return ""
 	}
 	config.ServerName, config.InsecureSkipVerify = u.Hostname(), !secure //nolint:gosec // nothing is told to who is not known
-	said, err = role(addr, config)
+	said, shaken, err := role(addr, config)
 	switch {
-	case !secure && (err == nil || errors.As(err, new(tls.AlertError))):
+	case !secure && (shaken || told(err)):
 		return "this port has TLS: write rediss:// in place of redis://"
 	case said != "" && !strings.ContainsAny(said[:1], "*-"):
 		return "this is no Redis: it says " + safe.Cut(strings.TrimSpace(said), 60)
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return "nobody that this host trusts has signed its certificate: give that of the authority, --cacert FILE"
-	case errors.As(err, new(tls.AlertError)):
+	case told(err), shaken && said == "" && len(config.Certificates) == 0:
 		return "it wants a certificate of its client: --cert FILE --cert-key FILE"
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return err.Error()
@@ -108,29 +108,40 @@ func (a *app) hint() string {
 	return ""
 }
 
+// told reports whether an error is one that the other side of TLS has sent.
+func told(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "remote error"
+}
+
 // alert is how an answer of TLS begins to who speaks without.
 const alert = '\x15'
 
-// role asks a port for its role in Redis, under TLS if there is a config, and returns the beginning of what it says.
-func role(addr string, config *tls.Config) (said string, err error) {
+// role asks a port for its role in Redis, under TLS if there is a config, and returns the beginning of what it says, and whether it has shaken
+// hands.
+func role(addr string, config *tls.Config) (said string, shaken bool, err error) {
 	conn, err := net.DialTimeout("tcp", addr, asking)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(asking))
 	if config != nil {
-		conn = tls.Client(conn, config)
+		secure := tls.Client(conn, config)
+		if err := secure.Handshake(); err != nil {
+			return "", false, err
+		}
+		conn, shaken = secure, true
 	}
 	if _, err := conn.Write([]byte("ROLE\r\n")); err != nil {
-		return "", err
+		return "", shaken, err
 	}
 	r := bufio.NewReader(io.LimitReader(conn, 200))
 	for range 3 { // *3, $6, master
 		line, err := r.ReadString('\n')
 		if said += line; err != nil || said[0] != '*' {
-			return said, err
+			return said, shaken, err
 		}
 	}
-	return said, nil
+	return said, shaken, nil
 }

@@ -179,6 +179,9 @@ func (j *job) request() lock.Request {
 // do takes the lock, runs the command and gives the lock back.
 func (j *job) do(ctx context.Context) error {
 	outliveReaders()
+	if err := j.reach(ctx); err != nil {
+		return err
+	}
 	client, done, err := j.open(redisson.WatchdogTimeout(j.watchdog), redisson.Name(j.nameOfClient()), redisson.Timeout(min(j.timeout, j.watchdog)))
 	if err != nil {
 		return err
@@ -186,9 +189,6 @@ func (j *job) do(ctx context.Context) error {
 	defer done()
 	if err := j.sleep(ctx); err != nil {
 		return err
-	}
-	if err := client.Ping(ctx); err != nil {
-		return j.unanswered(err)
 	}
 	start := time.Now()
 	h, err := client.Acquire(ctx, j.request())
