@@ -67,3 +67,20 @@ func TestLsAmongManyOthers(t *testing.T) {
 		ls(t, "redis://"+c.Masters[0].Addr+"?addr="+c.Masters[1].Addr, c.Client(t), c.Masters[0].Server, c.Masters[1].Server, c.Masters[2].Server)
 	})
 }
+
+// TestWatchSaysWhatItLeavesOut holds that locks above the limit are not left out in silence, once.
+func TestWatchSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	rdb := s.Client(t)
+	for i := range 5 {
+		rdb.HSet(t.Context(), fmt.Sprint("order:", i), goClient+":1", "1")
+	}
+	p := start(t, at(s), "watch", "--interval", "50ms", "--limit", "3")
+	p.err.await(t, "there are more than the 3 locks that are followed")
+	time.Sleep(300 * time.Millisecond)
+	p.signal(syscall.SIGTERM)
+	if status := p.status(); status != 128+15 || strings.Count(p.err.rest(), "more than") > 1 {
+		t.Errorf("status %d, and it says so again", status)
+	}
+}

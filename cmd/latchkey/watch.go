@@ -57,6 +57,7 @@ type watch struct {
 	seen   map[string]redisson.Object // at the last complete look
 	due    time.Time                  // the next search
 	silent time.Time                  // since when Redis has not answered, or zero
+	cut    bool                       // it was said that there are more locks than are followed
 }
 
 func (w *watch) run(ctx context.Context, interval time.Duration) error {
@@ -116,6 +117,10 @@ func (w *watch) search(ctx context.Context, client *redisson.Client) (found map[
 			continue
 		}
 		if len(found) == w.limit {
+			if !w.cut {
+				w.say("limit", 0, fmt.Sprintf("there are more than the %d locks that are followed: give a PATTERN, or --limit", w.limit), nil)
+			}
+			w.cut = true
 			break
 		}
 		found[o.Key] = o
@@ -142,14 +147,14 @@ func (w *watch) again(ctx context.Context, client *redisson.Client) (found map[s
 
 // outage says once that Redis does not answer. What it refuses, it refuses for good.
 func (w *watch) outage(err error) error {
-	e := exitOf(w.unanswered(err))
-	if e.status != statusNoAnswer {
+	if exitOf(err).status != statusNoAnswer {
 		return err
 	}
 	if !w.silent.IsZero() {
 		return nil
 	}
 	w.silent = time.Now()
+	e := exitOf(w.unanswered(err)) // which takes a while
 	w.say(e.event, 0, safe.Lines(e.Error())+"; trying again", nil)
 	return nil
 }
