@@ -244,6 +244,13 @@ func TestWhy(t *testing.T) {
 	named := heldLock("a", clientA+":1")
 	named.Holders[0].Who = redisson.Identity{Name: "orders-7f9c", Host: "node-3", PID: 71}
 	named.Listeners = 2
+	queued := heldLock("a", clientA+":1")
+	queued.Queue, queued.QueueLength, queued.Listeners = []redisson.Waiter{{ID: clientB + ":1"}, {ID: clientB + ":2"}}, 2, 1
+	fair := queued
+	fair.Queue = []redisson.Waiter{{ID: clientB + ":1", Until: time.Now().Add(time.Minute)}, {ID: clientB + ":2", Until: time.Now().Add(time.Hour)}}
+	if plain, other := kindOf(&queued), kindOf(&fair); plain != "lock" || other != "fair lock" {
+		t.Errorf("a lock that is waited for is a %s, and a fair one a %s", plain, other)
+	}
 	readers := redisson.Object{Key: "a", Type: redisson.TypeReadWrite, Mode: "read", HolderCount: 3, Holders: []redisson.Holder{{ID: clientA + ":1"}, {ID: clientB + ":1"}, {ID: clientB + ":2"}}}
 	for _, tt := range []struct {
 		o    redisson.Object
@@ -255,6 +262,8 @@ func TestWhy(t *testing.T) {
 		{redisson.Object{Type: redisson.TypeOther}, "it is no lock"},
 		{redisson.Object{Type: redisson.TypeSemaphore, Permits: 1}, "1 free permit."},
 		{redisson.Object{Type: redisson.TypeLock, QueueLength: 1}, "the first in line may take it"},
+		{queued, "2 processes wait for it."},
+		{fair, "2 wait in its queue."},
 	} {
 		now := time.Now()
 		s := &lockState{object: tt.o, read: now, seen: map[string]time.Time{}}

@@ -158,11 +158,15 @@ func shortID(id string) string {
 // kinds are how the list calls what it finds.
 var kinds = [...]string{"lock", "fair lock", "fenced lock", "read lock", "write lock", "semaphore", "expirable semaphore", "latch", "rate limiter"}
 
+// isFair reports whether who waits stands in the queue of a fair lock, which gives each a time; the others that wait are in the order in which they
+// are woken.
+func isFair(o *redisson.Object) bool { return len(o.Queue) > 0 && !o.Queue[0].Until.IsZero() }
+
 func kindOf(o *redisson.Object) string {
 	switch o.Type {
 	case redisson.TypeLock:
 		switch {
-		case o.QueueLength > 0:
+		case isFair(o):
 			return "fair lock"
 		case o.Token > 0:
 			return "fenced lock"

@@ -67,11 +67,12 @@ func held(s *lockState) string {
 
 // waited says who wants it.
 func waited(o *redisson.Object) string {
+	n := max(o.QueueLength, o.Listeners)
 	switch {
-	case o.QueueLength > 0:
+	case isFair(o):
 		return fmt.Sprintf(" %d %s in its queue.", o.QueueLength, plural(o.QueueLength, "waits", "wait"))
-	case o.Listeners > 0:
-		return fmt.Sprintf(" %d %s for it.", o.Listeners, plural(o.Listeners, "process waits", "processes wait"))
+	case n > 0:
+		return fmt.Sprintf(" %d %s for it.", n, plural(n, "process waits", "processes wait"))
 	}
 	return " Nobody is known to wait."
 }

@@ -96,7 +96,7 @@ func TestOutage(t *testing.T) {
 	for page, selector := range map[string]string{w.url: `td[data-label="lease"]`, w.url + "lock?key=order:42": "dd time"} {
 		run(t, ctx, "the page", chromedp.Navigate(page), shows("#link", "live"))
 		w.redis.Pause(t)
-		run(t, ctx, "away", shows("#link", "as of "), shows(".status", "does not answer since"))
+		run(t, ctx, "away", shows("#link", "as of "), shows(".status", "answer"))
 		clock := chromedp.Text(selector)
 		before := ask(t, ctx, "clock", clock)
 		run(t, ctx, "a while", chromedp.Sleep(2500*time.Millisecond))
