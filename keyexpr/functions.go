@@ -240,9 +240,6 @@ func nth(i int) run.Call {
 
 // isEmpty reports whether x is nil or has nothing in it. A number is never empty.
 func isEmpty(x any) bool {
-	if _, ok := x.(run.Composite); ok {
-		return false
-	}
 	v := run.Indirect(reflect.ValueOf(x))
 	switch k := v.Kind(); {
 	case !v.IsValid():

@@ -11,6 +11,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -29,7 +30,7 @@ import (
 //	       | "b" length bytes                 bytes
 //	       | "l" count value…                 lists
 //	       | "m" count (value value)…         maps, in the order of their keys' bytes
-//	       | "r" length type (value value)…   structs: the name of the type, and each exported field by its Go name;
+//	       | "r" length type (value value)…   structs: the name of the type, and each exported or embedded field by its Go name;
 //	                                          messages by their getters
 //
 // Lengths and counts are written as Go's binary.AppendUvarint does. TestHashEncoding holds the bytes.
@@ -82,11 +83,11 @@ func notHashed(t reflect.Type) string {
 	return ""
 }
 
-// hashed returns the fields of struct t that are hashed: those that are exported, and embedded structs, whose fields may be.
+// hashed returns the fields of struct t that are hashed: those that are exported, and what is embedded, which lends it fields or a text.
 // Tags don't matter. A field that JSON leaves out tells two requests apart as well as any other.
 func hashed(t reflect.Type) (fields []reflect.StructField) {
 	for f := range t.Fields() {
-		if f.IsExported() || f.Anonymous && deref(f.Type).Kind() == reflect.Struct {
+		if f.IsExported() || f.Anonymous {
 			fields = append(fields, f)
 		}
 	}
@@ -182,7 +183,7 @@ func (e *encoder) value(v reflect.Value, depth int) error {
 		e.buf = append(e.buf, 'n')
 		return nil
 	}
-	if v.Kind() == reflect.Interface || points && !spellsItself(v.Type().Elem()) {
+	if v.Kind() == reflect.Interface || points && (!v.CanInterface() || !spellsItself(v.Type().Elem())) {
 		return e.value(v.Elem(), depth+1)
 	}
 	if why := notHashed(v.Type()); why != "" {
@@ -228,7 +229,10 @@ func (e *encoder) kind(v reflect.Value, depth int) error {
 	case reflect.Struct:
 		return e.structOf(v, depth)
 	default:
-		return e.text('i', fmt.Sprint(basic(v.Interface())))
+		if v.CanInt() {
+			return e.text('i', strconv.FormatInt(v.Int(), 10))
+		}
+		return e.text('i', strconv.FormatUint(v.Uint(), 10))
 	}
 	return nil
 }

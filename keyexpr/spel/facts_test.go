@@ -30,7 +30,9 @@ func (p phase) String() string {
 
 type ident [16]byte
 
-func (i ident) String() string { return fmt.Sprintf("%x-%x-%x-%x-%x", i[:4], i[4:6], i[6:8], i[8:10], i[10:]) }
+func (i ident) String() string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", i[:4], i[4:6], i[6:8], i[8:10], i[10:])
+}
 
 // coded spells itself in a way that nobody knows of in Java.
 type coded []byte

@@ -222,9 +222,10 @@ func (c *compiler) compare(n *node, x, y *code) *code {
 	if x.typ.number() && y.typ.k == textK || y.typ.number() && x.typ.k == textK {
 		c.fail(n, "a number and a text have no order")
 	}
+	plain := c.plain
 	return binary(typ{k: boolK}, x, y, func(st *run.State, a, b any) (any, error) {
 		o, err := order(st, a, b)
-		if c.plain && (a == nil || b == nil) {
+		if plain && (a == nil || b == nil) {
 			err = errUnboxed
 		}
 		switch n.text {
@@ -239,7 +240,7 @@ func (c *compiler) compare(n *node, x, y *code) *code {
 	})
 }
 
-var errUnboxed = run.Faulty("compares null with a number, for which Java throws")
+var errUnboxed = run.Faulty("compares null with a number or a boolean, for which Java throws")
 
 // order compares as Spring does, for which null comes before everything.
 func order(st *run.State, a, b any) (int, error) {

@@ -111,11 +111,8 @@ func swallows(t reflect.Type) bool {
 
 // lends reports whether the struct around f may spell itself as f does.
 func lends(f reflect.StructField) bool {
-	if !f.Anonymous {
-		return false
-	}
 	of, to := f.Type, PointerTo(f.Type)
-	return says(of) || says(to) || of.Implements(valuer) || to.Implements(valuer)
+	return f.Anonymous && (says(of) || says(to) || of.Implements(valuer) || to.Implements(valuer))
 }
 
 // maxBits is the size of the largest number that is written out. To do so takes the square of
