@@ -186,7 +186,7 @@ func (a *app) check() error {
 	case a.timeout < time.Millisecond:
 		return usage("--timeout %v is under 1ms", a.timeout)
 	}
-	return nil
+	return a.secrets.check()
 }
 
 func (a *app) json() bool { return a.output == outputJSON }

@@ -48,6 +48,17 @@ func (s secrets) tls() (*tls.Config, error) {
 	return c, nil
 }
 
+// check refuses files that can't be read.
+func (s secrets) check() error {
+	if s.password != "" {
+		if _, err := os.ReadFile(s.password); err != nil {
+			return usage("--password-file: %w", err)
+		}
+	}
+	_, err := s.tls()
+	return err
+}
+
 // credentials reads the password with each connection, as it may be another one by then.
 func (s secrets) credentials(u *url.URL) func(context.Context) (name, password string, err error) {
 	if s.password == "" {
@@ -70,17 +81,18 @@ const asking = time.Second
 func (a *app) hint() string {
 	text, _ := a.address()
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" {
 		return ""
 	}
+	several := u.Query().Has("master_name") || u.Query().Has("addr") // of which this port is one
 	addr, secure := net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "6379")), u.Scheme == "rediss"
 	said, _, err := role(addr, nil)
 	switch redis := strings.HasPrefix(said, "*") || strings.HasPrefix(said, "-"); {
 	case redis && secure:
 		return "this port has no TLS: write redis:// in place of rediss://"
-	case strings.HasSuffix(said, "sentinel\r\n") && !u.Query().Has("master_name"):
+	case strings.HasSuffix(said, "sentinel\r\n") && !several:
 		return "this is a sentinel: write " + u.Scheme + "://" + addr + "?master_name=NAME, with the name that it has for the master"
-	case strings.HasSuffix(said, "slave\r\n"):
+	case strings.HasSuffix(said, "slave\r\n") && !several:
 		return "this server is a replica: write the address of its master, or of the sentinels"
 	case redis || errors.As(err, new(*net.OpError)) && !errors.Is(err, syscall.ECONNRESET):
 		return ""

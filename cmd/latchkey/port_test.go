@@ -123,7 +123,7 @@ func TestPasswordFromAFile(t *testing.T) {
 			t.Errorf("password %q: status %d, %s", text, status, err)
 		}
 	}
-	for _, args := range [][]string{{"--cacert", file(t, "nothing")}, {"--cert", "x"}, {"--cacert", "/there/is/none"}} {
+	for _, args := range [][]string{{"--cacert", file(t, "nothing")}, {"--cert", "x"}, {"--cacert", "/there/is/none"}, {"--password-file", "/there/is/none"}} {
 		if status, _, err := result(t, url, append([]string{"ls"}, args...)...); status != statusUsage || !strings.Contains(err, args[0]) {
 			t.Errorf("%q: status %d, %s", args, status, err)
 		}
