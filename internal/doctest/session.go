@@ -174,7 +174,8 @@ func (sh *shell) play(ctx context.Context, dir, port, own, session string) (outp
 	out, err := bash.CombinedOutput()
 	host, _ := os.Hostname()
 	seen := strings.NewReplacer(" on "+host+",", " on web-1,", "127.0.0.1:"+port, "127.0.0.1:6379", "127.0.0.1:"+own, "localhost:8080", "\r", "").Replace(string(out))
-	return regexp.MustCompile(`(?m)^(session: line |redis: \d{4}/).*\n`).ReplaceAllString(seen, ""), err // a shell's word on jobs that were killed, and go-redis' on a connection
+	// A shell has its word on jobs that were killed, and go-redis on a connection that it gives up.
+	return regexp.MustCompile(`(?m)^(session: line |redis: \d{4}/).*\n`).ReplaceAllString(seen, ""), err
 }
 
 var running = regexp.MustCompile(`\bgo run (\./[^\s;]+)`)
