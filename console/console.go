@@ -21,7 +21,8 @@ type inspector interface {
 	InspectKey(ctx context.Context, key string) (redisson.Object, error)
 	InspectKeys(ctx context.Context, keys []string, opts ...redisson.SearchOption) iter.Seq2[redisson.Object, error]
 	Objects(ctx context.Context, pattern string, opts ...redisson.SearchOption) iter.Seq2[redisson.Object, error]
-	ForceUnlockFrom(ctx context.Context, key string, holders []string) (bool, error)
+	Free(ctx context.Context, f redisson.Freed) (bool, error)
+	Frees(ctx context.Context, n int) ([]redisson.Freed, error)
 }
 
 // New returns the console of client's Redis, and of the guards in registry, which may be nil. It starts nothing: Redis is
@@ -101,6 +102,8 @@ func (h *handler) page(r *http.Request) http.HandlerFunc {
 		return h.findPage
 	case "guards":
 		return h.guardsPage
+	case "frees":
+		return h.freesPage
 	case "events":
 		return h.events
 	case "style.css", "script.js", "icon.svg":

@@ -25,6 +25,7 @@ type fakeRedis struct {
 	searches int
 	inspects int
 	freed    []string
+	frees    []redisson.Freed
 }
 
 func newFake(objects ...redisson.Object) *fakeRedis {
@@ -104,9 +105,12 @@ func (f *fakeRedis) Objects(context.Context, string, ...redisson.SearchOption) i
 	}
 }
 
-func (f *fakeRedis) ForceUnlockFrom(_ context.Context, key string, _ []string) (bool, error) {
+func (f *fakeRedis) Frees(context.Context, int) ([]redisson.Freed, error) { return f.frees, f.down }
+
+func (f *fakeRedis) Free(_ context.Context, freed redisson.Freed) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	key := freed.Key
 	_, ok := f.objects[key]
 	delete(f.objects, key)
 	if ok {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
@@ -134,9 +135,9 @@ func (h *handler) free(w http.ResponseWriter, r *http.Request) {
 	h.freeNow(w, r, key, seen, b)
 }
 
-// trim bounds what people write.
+// trim bounds what people write, and makes one line of it.
 func trim(s string) string {
-	s = strings.TrimSpace(s)
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	return strings.ToValidUTF8(s[:min(len(s), mostReason)], "")
 }
 
@@ -175,7 +176,11 @@ func (h *handler) freeNow(w http.ResponseWriter, r *http.Request, key, seen stri
 	if h.who != nil {
 		freed.Who = h.who(r)
 	}
-	ok, err := h.client.ForceUnlockFrom(ctx, key, idsOf(&o))
+	ok, err := h.client.Free(ctx, redisson.Freed{Key: key, Holders: idsOf(&o), Who: freed.Who, Reason: freed.Reason})
+	if ok && err != nil { // freed, but not noted in Redis
+		h.log.WarnContext(ctx, "console: not noted in Redis", "error", err)
+		err = nil
+	}
 	switch {
 	case errors.Is(err, lock.ErrBusy): // within the last millisecond
 		h.anotherHolder(w, r, key, b)

@@ -23,6 +23,7 @@ type lockState struct {
 	read   time.Time            // zero if Redis has not answered yet
 	failed error
 	since  time.Time // when it failed for the first time
+	circle []string  // of locks that wait for each other
 }
 
 // lockFeeds are those of the locks whose pages are open.
@@ -58,7 +59,7 @@ func (h *handler) readLock(ctx context.Context, key string, last *lockState) *lo
 	if err != nil {
 		s := lockState{failed: err, since: time.Now()}
 		if last != nil {
-			s.object, s.seen, s.read = last.object, last.seen, last.read
+			s.object, s.seen, s.read, s.circle = last.object, last.seen, last.read, last.circle
 			if last.failed != nil {
 				s.since = last.since
 			}
@@ -72,7 +73,11 @@ func (h *handler) readLock(ctx context.Context, key string, last *lockState) *lo
 		if at, ok := before[holder.ID]; ok {
 			s.seen[holder.ID] = at
 		}
+		if holder.About != nil && !holder.About.Since.IsZero() {
+			s.seen[holder.ID] = holder.About.Since
+		}
 	}
+	s.circle = Deadlock(ctx, h.client.InspectKey, o)
 	return s
 }
 
@@ -155,6 +160,7 @@ type lockBody struct {
 	HasPermits  bool
 	Left        span
 	Guards      []string
+	Circle      []keyLink
 	Free        template.URL // where to free it, if this visitor may
 	ReadOnly    bool
 	Status      statusView
@@ -195,7 +201,10 @@ func (h *handler) lockBody(key string, s *lockState, mayFree bool) lockBody {
 	}
 	for _, one := range o.Holders {
 		v := who(one.ID, one.Client, one.Who)
-		v.Count, v.Write, v.Left, v.Seen = one.Count, one.Write, leftSpan(one.Lease, s.read), newSpan(time.Since(s.seen[one.ID]))
+		v.Count, v.Write, v.Left, v.Seen = one.Count, one.Write, leftSpan(one.Lease, s.read), newSpan(max(0, time.Since(s.seen[one.ID])))
+		if v.Sign, v.Silent = Sign(&one, s.read); one.About != nil {
+			v.For, v.Trace, v.Waits = printable(one.About.For), printable(one.About.Trace), h.keyLinks(one.About.Waits)
+		}
 		b.Holders = append(b.Holders, v)
 	}
 	b.Holders, b.MoreHolders = first(b.Holders, o.HolderCount)
@@ -207,6 +216,7 @@ func (h *handler) lockBody(key string, s *lockState, mayFree bool) lockBody {
 		b.Queue = append(b.Queue, v)
 	}
 	b.Queue, b.MoreQueue = first(b.Queue, o.QueueLength)
+	b.Circle = h.keyLinks(s.circle)
 	if h.registry != nil {
 		b.Guards = h.registry.Match(key)
 	}

@@ -118,6 +118,10 @@ type holderView struct {
 	Named           bool
 	Count           int
 	Write           bool
+	Sign            string // of life
+	Silent          bool
+	For, Trace      string
+	Waits           []keyLink
 	Left            span // of the lease, or of the time in the queue
 	Seen            span
 	Client          linkTo // all that its client holds
@@ -143,6 +147,19 @@ func who(id, client string, who redisson.Identity) holderView {
 	}
 	v.Where = strings.Join(where, ", ")
 	return v
+}
+
+// keyLink is a key with the link to its lock.
+type keyLink struct {
+	Key  keyView
+	Link template.URL
+}
+
+func (h *handler) keyLinks(keys []string) (all []keyLink) {
+	for _, key := range keys {
+		all = append(all, keyLink{h.keyView(key), h.lockLink("lock", key).URL()})
+	}
+	return all
 }
 
 // shortID is the beginning and the number of "<uuid>:<number>".

@@ -51,6 +51,9 @@ type BusyError struct {
 	// Holder is the Request.Holder of that call, or empty if it gave none. Of several calls, it is one that is Related, or else any
 	// that gave one.
 	Holder string
+	// Elsewhere is who holds the lock by hand and why, where that is known, as of one that `latchkey hold` or redisson's Client.Hold has taken. It is
+	// for logs, not for strangers.
+	Elsewhere string
 }
 
 // HeldBy notes a hold that keeps out the caller with ctx, by its context and its Request.Holder. A [Locker] calls it for each live hold of
@@ -76,6 +79,9 @@ func (e *BusyError) Error() string {
 	}
 	if e.Related || e.Here {
 		text += ": " + who + "; to re-enter, pass on its context"
+	}
+	if e.Elsewhere != "" {
+		text += ": held by " + e.Elsewhere
 	}
 	return text
 }

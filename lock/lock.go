@@ -110,7 +110,8 @@ type Request struct {
 	// Limit is how many owners may hold a Permit at once. Other kinds ignore it.
 	Limit int
 	// Holder says in a word or two who asks, such as `guard "order.settle"`, for those in this process whom the lock will keep
-	// out: see BusyError.Holder. It gets into errors and logs, so it has no key in it, and no lock service sees it. It may be empty.
+	// out: see BusyError.Holder. It gets into errors and logs, so it has no key in it, and no lock service sees it, unless a redisson.Client
+	// describes its holds. It may be empty.
 	Holder string
 }
 

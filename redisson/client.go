@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +56,7 @@ type Client struct {
 	turns      turns
 	apart      atomic.Bool  // what is for several locks goes one by one: a server has refused to do it together
 	located    atomic.Int32 // locks that were seen where they belong; see proofs
+	elsewhere  atomic.Pointer[elsewhere]
 	metrics    *metrics
 
 	ctx     context.Context // ends with Close
@@ -83,11 +88,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.topology = pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))
 	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: m})
 	c.registry = newRegistry(s.watchdogTimeout, max(lateness, 2*s.timeout))
-	card := ""
-	if s.named {
-		card = newCard(s.name)
-	}
-	c.presence = newPresence(c, card)
+	c.presence = newPresence(c)
 	c.subscriber = pubsub.NewSubscriber(c.topology)
 	c.queues = localQueues{subscriber: c.subscriber, timeout: c.registry.timeout, client: c.id, byID: map[queueID]*localQueue{}, asking: map[queueID]bool{}, aloof: map[queueID]time.Time{}}
 	c.waiters = waiters{mostOfKey: s.mostOfKey, most: s.mostWaiters, metrics: m, ofKey: map[string]int{}}
@@ -95,7 +96,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.listener = newForceListener(c)
 	c.registry.onHeld = func() {
 		c.listener.held()
-		c.presence.add(0)
+		c.presence.held()
 	}
 	m.watch(c)
 	c.wg.Go(func() { c.watch(c.stop) })
@@ -206,7 +207,7 @@ func (c *Client) Close() (err error) {
 		case <-quiet:
 		case <-bound.Done():
 		}
-		c.presence.say(bound, 0)
+		c.presence.leave(bound)
 		close(c.stop)
 		c.road.Close()
 		c.wg.Wait()
@@ -219,12 +220,13 @@ func (c *Client) Close() (err error) {
 }
 
 // nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number over 2^62 for the thread, whose own is small. The
-// number of one that wakes who stands in a wake list is over 2^61, which begins with 2 or 3. A permit's id is 16 random bytes instead.
+// number of one that wakes who stands in a wake list is over 2^61, which begins with 2 or 3. A permit's id is 16 bytes
+// instead, as Redisson's is: the first half of the client's, of which the second follows, and these numbers.
 func (c *Client) nextHolder(k lock.Kind) string {
 	if k == lock.Permit {
-		var id [16]byte
-		rand.Read(id[:]) // never fails
-		return string(id[:])
+		id, _ := hex.AppendDecode(make([]byte, 0, permitSize), []byte(strings.ReplaceAll(c.id[:idStart], "-", "")))
+		id = binary.BigEndian.AppendUint32(id, randomBits())
+		return string(binary.BigEndian.AppendUint32(id, uint32(c.holders.Add(1)))) //nolint:gosec // which comes again after 2^32 permits
 	}
 	var room [56]byte // of a UUID, a colon and a number
 	number := 1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)
@@ -242,10 +244,22 @@ func randomBits() uint32 {
 	return binary.LittleEndian.Uint32(b[:])
 }
 
+const (
+	permitSize = 16
+	idStart    = len("xxxxxxxx-xxxx-xxxx") // of a client's id, from which the rest follows
+)
+
 func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
+	var start [8]byte
+	rand.Read(start[:]) // never fails
+	start[6] = start[6]&0x0f | 0x40
+	return idFrom(start[:])
+}
+
+// idFrom returns the client's id that begins with these bytes.
+func idFrom(start []byte) string {
+	rest := sha256.Sum256(start)
+	b := append(slices.Clip(start), rest[:8]...)
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -133,11 +133,15 @@ func (l *forceListener) listen() {
 const sweeping = "queue"
 
 func (l *forceListener) hear(messages []string) {
+	var reasons map[string]error
 	for _, m := range messages {
 		if id, name, _ := strings.Cut(m, " "); id == sweeping && name != "" {
 			l.c.sweep(l.c.ctx, time.Now().Add(l.c.timeout), name)
 		} else {
-			l.c.registry.told(name, id)
+			if reasons == nil {
+				reasons = l.c.reasons()
+			}
+			l.c.registry.told(name, id, reasons[id])
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (c *Client) askAll(ctx context.Context, by time.Time, calls []call) []answe
 // One call frees once, however often its question reaches Redis: not whoever takes the lock after that. If Redis does not answer at
 // all, the error is that of an outage, and the lock may have been freed, or may yet be.
 func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
-	return c.forceKey(ctx, key, nil)
+	return c.Free(ctx, Freed{Key: key})
 }
 
 // ForceUnlockFrom is ForceUnlock if nobody has the lock but those holders, by [Holder.ID]: somebody has seen them and wants them to
@@ -105,16 +105,17 @@ func (c *Client) ForceUnlockFrom(ctx context.Context, key string, holders []stri
 	if len(holders) == 0 {
 		return false, errors.New("redisson: ForceUnlockFrom of no holders")
 	}
-	return c.forceKey(ctx, key, holders)
+	return c.Free(ctx, Freed{Key: key, Holders: holders})
 }
 
-// forceKey frees a lock from these holders, or from all if there are none.
-func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bool, error) {
-	if err := c.checkKey(key); err != nil {
+// Free is [Client.ForceUnlock], or ForceUnlockFrom if f names holders, by somebody with a name and for a reason: these are noted for [Client.Frees],
+// and get into the errors of the holders. True with an error says that the lock was freed, and that it could not be noted.
+func (c *Client) Free(ctx context.Context, f Freed) (bool, error) {
+	if err := cmp.Or(c.checkKey(f.Key), checkAccount(account(f.Who, f.Reason), mostAccount)); err != nil {
 		return false, err
 	}
 	const other, others = -1, -2
-	a := c.force(ctx, "any", append(fairKeys(key), wakeName(key)), holders, lock.Exclusive, lock.Write)
+	a, unnoted := c.force(ctx, "any", append(fairKeys(f.Key), wakeName(f.Key)), f, lock.Exclusive, lock.Write)
 	switch {
 	case a.Err != nil:
 		return false, a.Err
@@ -123,23 +124,24 @@ func (c *Client) forceKey(ctx context.Context, key string, holders []string) (bo
 	case a.Values[0] == others:
 		return false, fmt.Errorf("redisson: not freed: %w", lock.ErrBusy)
 	}
-	return a.Yes(), nil
+	return a.Yes(), unnoted
 }
 
-// force frees a lock, and has those who held it told. The last of its keys may be a wake list.
-func (c *Client) force(ctx context.Context, kind string, keys, holders []string, families ...lock.Kind) answer {
+// force frees a lock, notes by whom and why if that is given, and has those who held it told. The last of its keys may be a wake list.
+func (c *Client) force(ctx context.Context, kind string, keys []string, f Freed, families ...lock.Kind) (a answer, unnoted error) {
 	key, asked, by := keys[0], present(), time.Now().Add(c.timeout)
 	args := []any{lockChannel(key), rwChannel(key), kind}
-	for _, id := range holders {
+	for _, id := range f.Holders {
 		args = append(args, id)
 	}
 	r := c.request(key)
 	args = append(args, c.noted(r)...) // the receipt is no key here: who may not write one frees the lock all the same
-	a := c.road.Ask(ctx, by, call{Script: force, Keys: keys, Args: args, Spare: keys[len(keys)-1] == wakeName(key)})
+	a = c.road.Ask(ctx, by, call{Script: force, Keys: keys, Args: args, Spare: keys[len(keys)-1] == wakeName(key)})
 	c.conclude(r, a.Doubts > 0 || a.Err != nil)
 	if a.Yes() {
+		unnoted = c.note(ctx, f, a.List)
 		for _, family := range families {
-			c.registry.forced(lockID{key, family}, asked)
+			c.registry.forced(lockID{key, family}, asked, f.cause())
 		}
 		bound, told := context.WithDeadline(ctx, by)
 		go c.background(func() {
@@ -148,5 +150,5 @@ func (c *Client) force(ctx context.Context, kind string, keys, holders []string,
 		})
 		<-bound.Done() // as a program may end after this
 	}
-	return a
+	return a, unnoted
 }

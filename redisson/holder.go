@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,6 +39,7 @@ type holder struct {
 	dead       bool  // lost, or being removed: nothing joins any more
 	told       bool  // by somebody that it was freed by hand; Redis is asked
 	toldAgain  bool  // since it was
+	why        error // of that, if it is known
 	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
 	doubts     int16 // attempts to enter that were not answered
 	version    int32 // of the counts
@@ -123,7 +125,7 @@ func (ho *holder) successor(now instant) (id string, until instant) {
 	if until == 0 {
 		return "", now
 	}
-	if id = ho.holds[0].c.nextHolder(ho.kind); write {
+	if id = ho.holds[0].c.nextHolder(ho.kind) + note(ho.holds[0].by); write {
 		id += ":write"
 	}
 	return id, until
@@ -198,7 +200,7 @@ func (ho *holder) endCut(a answer, late instant) {
 // goneError is why a holder is lost that Redis does not have any more.
 func (ho *holder) goneError() error {
 	if ho.told {
-		return ErrForced
+		return cmp.Or(ho.why, ErrForced)
 	}
 	return errGone
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -34,9 +36,12 @@ func (s *settings) checkName() error {
 }
 
 // newCard returns what a client of this process says.
-func newCard(name string) string {
+func newCard(s *settings) string {
+	if !s.named {
+		return ""
+	}
 	host, _ := os.Hostname() // or nothing
-	c := Identity{Name: name, Host: host, PID: os.Getpid(), Since: time.Now().UTC()}
+	c := Identity{Name: s.name, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Watchdog: s.watchdogTimeout, Describes: s.describes}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		c.Version = info.Main.Version
 	}
@@ -44,26 +49,48 @@ func newCard(name string) string {
 	return string(text)
 }
 
-// presence keeps the key with which a client says who it is, as long as that holds or waits for something.
+// cardField is the field with the Identity in a client's own key. The others are ids of holders, with what is said of their holds.
+const cardField = "who"
+
+// presence keeps the key with which a client says who it is and, if it describes them, what for it holds what it holds, as long as that is something,
+// or the client waits.
 type presence struct {
 	c         *Client
 	key, text string // no text: the client has no name
 	alarm     *alarm // when to show it
 	waiting   atomic.Int64
+	waits     sync.Map // the waiters, if they are described
+
+	mu    sync.Mutex // of who says
+	shown map[string]string
+	said  time.Time
 }
 
-func newPresence(c *Client, text string) *presence {
-	p := &presence{c: c, key: clientName(c.id), text: text}
+func newPresence(c *Client) *presence {
+	p := &presence{c: c, key: clientName(c.id), text: newCard(&c.settings)}
 	p.alarm = newAlarm(p.show)
 	return p
 }
 
-// add notes that so many more calls wait, or with 0 that the client has got a lock. Who has nothing but a lock for a moment does not show itself.
-func (p *presence) add(more int64) {
+// held notes that the client has got a lock. Who has nothing but a lock for a moment does not show itself.
+func (p *presence) held() {
 	if p.text != "" {
-		p.waiting.Add(more)
 		p.alarm.set(soonInterval)
 	}
+}
+
+// begin notes that a call waits, and end that it does not any more.
+func (p *presence) begin(w *waiter) {
+	p.waiting.Add(1)
+	if p.c.describes {
+		p.waits.Store(w, nil)
+	}
+	p.held()
+}
+
+func (p *presence) end(w *waiter) {
+	p.waiting.Add(-1)
+	p.waits.Delete(w)
 }
 
 // show says who the client is, now and again as long as it holds or waits for something. What is shown ends by itself.
@@ -73,66 +100,127 @@ func (p *presence) show() {
 		return
 	}
 	defer r.end()
-	if p.waiting.Load() > 0 || r.busy() {
-		p.alarm.set(r.timeout / 3)
-		p.say(p.c.ctx, r.timeout)
+	if (p.waiting.Load() > 0 || r.busy()) && p.mu.TryLock() {
+		defer p.mu.Unlock()
+		p.alarm.set(p.say(r.timeout))
 	}
 }
 
-// say has Redis know for so long who the client is, if it has a name; with 0, as at a close, no more.
-func (p *presence) say(ctx context.Context, life time.Duration) {
-	if p.text == "" {
-		return
+// say has Redis know for so long who the client is, unless it knows. It returns when to say it again.
+func (p *presence) say(life time.Duration) (pause time.Duration) {
+	pause = life / 3
+	fields := map[string]string{cardField: p.text}
+	if p.c.describes && p.describe(fields) {
+		pause = min(pause, describeInterval)
 	}
-	p.c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{p.text, millis(life)}})
+	if time.Since(p.said) < life/3-soonInterval && maps.Equal(fields, p.shown) {
+		return pause
+	}
+	args := []any{millis(life)}
+	for name, text := range fields {
+		args = append(args, name, text)
+	}
+	p.shown, p.said = fields, time.Now()
+	if a := p.c.road.AskSoon(p.c.ctx, call{Script: clientShow, Keys: []string{p.key}, Args: args}); a.Err != nil {
+		p.shown, pause = nil, min(pause, describeInterval)
+	}
+	return pause
+}
+
+// leave takes back what was said.
+func (p *presence) leave(ctx context.Context) {
+	if p.text != "" {
+		p.c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{0}})
+	}
 }
 
 // mostIdentities bounds how many are remembered during a search.
 const mostIdentities = 10_000
 
-// eachClient calls f with those that hold objects or wait for them, and where it is noted who they are.
-func eachClient(objects []Object, f func(client string, who *Identity)) {
-	for _, o := range objects {
-		for i := range o.Holders {
-			f(o.Holders[i].Client, &o.Holders[i].Who)
-		}
-		for i := range o.Queue {
-			f(o.Queue[i].Client, &o.Queue[i].Who)
-		}
-	}
+// party is one who holds an object, or waits for it.
+type party struct {
+	client *string
+	who    *Identity
+	holder *Holder // nil of one who waits
 }
 
-// learn finds out about those clients of objects that are not known yet. What can't be had is as good as none.
+// parties lists those of objects that have a client.
+func parties(objects []Object) (all []party) {
+	for _, o := range objects {
+		for i := range o.Holders {
+			h := &o.Holders[i]
+			all = append(all, party{&h.Client, &h.Who, h})
+		}
+		for i := range o.Queue {
+			all = append(all, party{&o.Queue[i].Client, &o.Queue[i].Who, nil})
+		}
+	}
+	return slices.DeleteFunc(all, func(p party) bool { return *p.client == "" })
+}
+
+// learn finds out about those clients of objects that are not known yet, and about holders that they describe. What can't be had is as good as none.
 func (in *lookup) learn(objects []Object) {
 	if len(in.who) > mostIdentities {
 		clear(in.who)
 	}
-	var unknown []string
-	eachClient(objects, func(client string, _ *Identity) {
-		if _, known := in.who[client]; !known && client != "" {
-			in.who[client] = Identity{}
-			unknown = append(unknown, client)
-		}
-	})
-	for _, ids := range pubsub.ByMaster(in.c.topology, unknown, clientName) {
-		for ids := range slices.Chunk(ids, lookedTogether) {
-			in.askWho(ids)
+	all, unknown := parties(objects), map[string][]*Holder{}
+	for _, p := range all {
+		who, known := in.who[*p.client]
+		if p.holder != nil && (!known || who.Describes) {
+			unknown[*p.client] = append(unknown[*p.client], p.holder)
+		} else if !known {
+			unknown[*p.client] = unknown[*p.client]
 		}
 	}
-	eachClient(objects, func(client string, who *Identity) { *who = in.who[client] })
+	for _, ids := range pubsub.ByMaster(in.c.topology, slices.Sorted(maps.Keys(unknown)), clientName) {
+		for ids := range slices.Chunk(ids, lookedTogether) {
+			in.askWho(ids, unknown)
+		}
+	}
+	for _, p := range all {
+		if *p.who = in.who[*p.client]; p.holder != nil && len(p.holder.ID) == 2*permitSize && p.who.Name == "" {
+			*p.client = "" // which nobody but the client itself can confirm
+		}
+	}
 }
 
-// askWho asks a master for what clients say.
-func (in *lookup) askWho(ids []string) {
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = clientName(id)
-	}
-	a := in.ask(call{Script: clientWho, Keys: []string{clientName(ids[0])}, Args: args})
-	for i, said := range a.List {
-		var who Identity
-		if text, ok := said.(string); ok && i < len(ids) && json.Unmarshal([]byte(text), &who) == nil {
-			in.who[ids[i]] = who
+// askWho asks a master for what clients say of themselves and of holders.
+func (in *lookup) askWho(ids []string, of map[string][]*Holder) {
+	var args []any
+	for _, id := range ids {
+		in.who[id] = Identity{}
+		args = append(args, clientName(id), len(of[id]))
+		for _, h := range of[id] {
+			args = append(args, h.ID)
 		}
 	}
+	a, now := in.ask(call{Script: clientWho, Keys: []string{clientName(ids[0])}, Args: args}), time.Now()
+	for i, said := range a.List {
+		texts, _ := said.([]any)
+		if i >= len(ids) || len(texts) != 2+len(of[ids[i]]) {
+			return
+		}
+		var who Identity
+		if left, _ := texts[0].(int64); !readJSON(texts[1], &who) {
+			who = Identity{}
+		} else if left > 0 {
+			who.Heard = now.Add(duration(left) - who.Watchdog)
+		}
+		in.who[ids[i]] = who
+		for n, h := range of[ids[i]] {
+			about := new(About)
+			if !readJSON(texts[2+n], about) {
+				continue
+			}
+			if h.About = about; about.Renews && h.Lease > 0 && h.Lease <= who.Watchdog {
+				h.Renewed = now.Add(h.Lease - who.Watchdog)
+			}
+		}
+	}
+}
+
+// readJSON reports whether text is what to is made of.
+func readJSON(text any, to any) bool {
+	s, _ := text.(string)
+	return json.Unmarshal([]byte(s), to) == nil
 }

@@ -107,11 +107,17 @@ func (o *Object) readHolder(from any) bool {
 	var h Holder
 	var count, lease int64
 	ok := unpack(from, &h.ID, &count, &lease)
+	h.ID, h.Write = strings.CutSuffix(h.ID, writes)
+	if h.Client = clientOf(h.ID); noteOf(h.ID) != "" {
+		h.About = &About{For: noteOf(h.ID)}
+	}
 	if o.Type == TypeExpirableSemaphore {
+		if len(h.ID) == permitSize {
+			h.Client = idFrom([]byte(h.ID[:permitSize/2]))
+		}
 		h.ID = hex.EncodeToString([]byte(h.ID))
 	}
-	h.ID, h.Write = strings.CutSuffix(h.ID, writes)
-	h.Client, h.Count, h.Lease = clientOf(h.ID), int(count), duration(lease)
+	h.Count, h.Lease = int(count), duration(lease)
 	o.Holders = append(o.Holders, h)
 	return ok
 }

@@ -158,7 +158,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	case lock.Fair:
 		keys = fairKeys(l.key)
 	}
-	a := l.c.force(ctx, l.kind.String(), keys, nil, l.kind.Family())
+	a, _ := l.c.force(ctx, l.kind.String(), keys, Freed{}, l.kind.Family())
 	return a.Yes(), a.Err
 }
 

@@ -79,6 +79,9 @@ func wakeName(name string) string { return prefixed("latchkey_wake", name) }
 // it has a name. Redisson does not know it.
 func clientName(client string) string { return "latchkey_client:" + client }
 
+// freesName is the stream of the locks that were freed by hand; see Client.Frees.
+const freesName = "latchkey_frees"
+
 // receiptKey is where this package notes what came of a client's last request in a slot; see receipts. Redisson does not
 // know it.
 func receiptKey(name, client string, slot int) string {

@@ -37,7 +37,7 @@ type Object struct {
 type Holder struct {
 	// ID is the id of the holder in Redis, "<client>:<number>", or that of a permit in hexadecimal.
 	ID string
-	// Client is the client's part of ID, see [Client.ID], and empty for a permit, which does not say whose it is.
+	// Client is the client's part of ID, see [Client.ID]. It is empty for a permit unless its client has the option [Describe].
 	Client string
 	// Count is how many holds the holder has; of a lock of this package it may be too high until the next renewal.
 	Count int
@@ -47,6 +47,24 @@ type Holder struct {
 	Write bool
 	// Who is the zero Identity unless the client has the option [Name].
 	Who Identity
+	// About is nil unless the client has the option [Describe].
+	About *About
+	// Renewed is when the client has renewed the lease last, as far as can be told: zero where it is not described, or not renewed.
+	Renewed time.Time
+}
+
+// About is what a client with the option [Describe] says of a hold. Its JSON is what Redis has.
+type About struct {
+	// Since is when the lock was taken, by the clock of its host.
+	Since time.Time `json:"since"`
+	// For is the Holder of the lock.Request, such as the name of a guard.
+	For string `json:"for,omitempty"`
+	// Trace is the id of the trace in which it was taken, in hexadecimal.
+	Trace string `json:"trace,omitempty"`
+	// Renews says that the watchdog renews the lease, which otherwise ends by itself.
+	Renews bool `json:"renews,omitempty"`
+	// Waits are keys, ten at most, for which calls under the hold wait: it ends after that.
+	Waits []string `json:"waits,omitempty"`
 }
 
 // Waiter is one in the queue of a fair lock, or a client that waits for a plain or fenced one: its ID is that of no holder then, and Until is zero.
@@ -65,6 +83,13 @@ type Identity struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
 	Since   time.Time `json:"since"`
+	// Watchdog is the client's watchdog's timeout, in nanoseconds in Redis; see [WatchdogTimeout]. A third of it is between two renewals, and
+	// between two signs of life.
+	Watchdog time.Duration `json:"watchdog,omitempty"`
+	// Describes says that the client has the option [Describe].
+	Describes bool `json:"describes,omitempty"`
+	// Heard is when the client gave the last sign of life, by the clock of who asks.
+	Heard time.Time `json:"-"`
 }
 
 // ObjectType is what a key in Redis is.

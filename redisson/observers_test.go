@@ -28,7 +28,7 @@ func TestObserversMissNothing(t *testing.T) {
 	l.alarm.armed.Store(true)
 	during(l.alarm.ring, l.held)
 	p.alarm.armed.Store(true)
-	during(p.alarm.ring, func() { p.add(0) })
+	during(p.alarm.ring, p.held)
 	if listens, shows := l.alarm.armed.Load(), p.alarm.armed.Load(); !listens || !shows {
 		t.Errorf("to look again: listener %v, presence %v, want both", listens, shows)
 	}

@@ -50,6 +50,7 @@ type settings struct {
 	meters          metric.MeterProvider
 	name            string
 	named           bool
+	describes       bool
 	credentials     func(context.Context) (user, password string, err error) // of Open
 }
 

@@ -81,7 +81,7 @@ func (s *PermitExpirableSemaphore) Delete(ctx context.Context) (bool, error) {
 	asked := present()
 	ok, err := s.remove(ctx, permitKeys(s.key)...)
 	if ok {
-		s.c.registry.forced(lockID{s.key, lock.Permit.Family()}, asked)
+		s.c.registry.forced(lockID{s.key, lock.Permit.Family()}, asked, ErrForced)
 	}
 	return ok, err
 }

@@ -256,13 +256,13 @@ func (s *registry) tried(ho *holder, a answer) {
 
 // forced ends all holds of a lock that was freed by force. A holder that was admitted after the force was sent may have taken the
 // lock afterwards, and is looked at.
-func (s *registry) forced(id lockID, asked instant) {
+func (s *registry) forced(id lockID, asked instant, why error) {
 	s.mu.Lock()
 	defer s.unlock()
 	for ho := range s.holders.of(id) {
 		if ho.admitted < asked {
-			ho.told = true
-			s.loseLocked(ho, ErrForced)
+			ho.told, ho.why = true, why
+			s.loseLocked(ho, why)
 		}
 	}
 	s.doubtLocked(s.holders.of(id))

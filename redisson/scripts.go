@@ -27,6 +27,7 @@ var (
 		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
 	lockPass    = load("2b41f219c10075431c63b79125bd1c0e7505095c", "wake", "lock_pass")
 	lockRelease = load("d4dbc58d40068f76e69d7c2348fc3cfeb0701716", "wake", "lock_release")
+	lockHolder  = lists(load("830984768d1d3b63aa8a011ed4761ecae2a1f16a", "lock_holder"))
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
 	fairAcquire = lists(takes(load("9ac58d0724337efe8f6421d277412a754051dbc6", "lease", "now", "fair_prelude", "fair_acquire")))
@@ -64,8 +65,10 @@ var (
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
 	force      = lists(load("0b0c4992432f0228e092ac19b6f39042e4ce0646", "object", "now", "fair_prelude", "wake", "force"))
-	clientShow = load("51043072a016ac9464efcd8d92318e13a5305594", "client_show")
-	clientWho  = lists(load("4dc72c8515192ed23b79aabef8d2bda65376b820", "client_who"))
+	clientShow = load("cff0d4a9acda96bd9ac86fe635ed5e0cae060422", "client_show")
+	clientWho  = lists(load("cf8ef35280474a6706c6c012b1881d6f9c84865c", "client_who"))
+	freesAdd   = load("170cfd22b9e41aa29a79c423ddb704501a490c9d", "frees_add")
+	freesLook  = lists(load("4f4ba451a859a5f40fedf2f89315e435b53bfdb4", "frees_look"))
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
 	inspect = lists(load("d313b4d42feeccc239ba3c07d86d5e69ade7be70", "object", "now", "inspect"))

@@ -139,9 +139,9 @@ func (w *waiter) standIn(id queueID, asked *round) (err error) {
 		next, w.place.lease = w.hold, w.own.asked
 	}
 	w.c.queues.join(&w.place, id, next, asked != nil)
-	w.c.presence.add(1)
+	w.c.presence.begin(w)
 	defer func() {
-		w.c.presence.add(-1)
+		w.c.presence.end(w)
 		w.stay.end()
 		if w.alarm != nil {
 			w.alarm.Stop()

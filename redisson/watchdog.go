@@ -57,7 +57,7 @@ func (s *registry) doubtAll() {
 }
 
 // told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
-func (s *registry) told(name, id string) {
+func (s *registry) told(name, id string, why error) {
 	s.mu.Lock()
 	defer s.unlock()
 	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
@@ -67,7 +67,7 @@ func (s *registry) told(name, id string) {
 			case ho.told: // one question at a time: many would overtake each other, and none would count
 				ho.toldAgain = true
 			default:
-				ho.told = true
+				ho.told, ho.why = true, why
 				ho.changed()
 				s.placeLocked(ho)
 			}

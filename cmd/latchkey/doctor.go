@@ -12,7 +12,7 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	o := checkup.Options{}
-	var quoted bool
+	var quoted, deadlocks bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what is wrong with a Redis that keeps locks",
@@ -29,11 +29,18 @@ Each line begins with one of
 and those below it, after "->", say what to type in redis-cli or to do. Rights are looked at for each feature, on the lock that
 --key names: give it a name such as your programs use. Missing ones are a warning, as long as there is a feature that can be used.
 
+With --deadlocks, it looks at all locks instead, for calls that hold one and wait for another in a circle. It knows what clients with
+redisson.Describe tell.
+
 Exit status: 0, 1 if a line says fail, 69 for no answer, 77 for a wrong password.`,
 		Example: `  latchkey doctor --key order:42
+  latchkey doctor --deadlocks
   latchkey doctor -o json | jq -r 'select(.level == "fail") | .type'`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if deadlocks {
+				return a.deadlocks(c.Context())
+			}
 			if o.Key, err = keyArgument(o.Key, quoted); err != nil {
 				return err
 			}
@@ -44,6 +51,7 @@ Exit status: 0, 1 if a line says fail, 69 for no answer, 77 for a wrong password
 		},
 	}
 	c.Flags().StringVar(&o.Key, "key", "latchkey:doctor", "name of a lock, for the rights")
+	c.Flags().BoolVar(&deadlocks, "deadlocks", false, "look for locks that wait for each other")
 	c.Flags().BoolVar(&quoted, "quoted", false, quotedHelp)
 	c.Flags().IntVar(&o.Pings, "pings", 200, "how many questions the latency is measured with")
 	return c

@@ -17,6 +17,7 @@ import (
 
 func (a *app) freeCommand() *cobra.Command {
 	yes, quoted := false, false
+	var by *account
 	c := &cobra.Command{
 		Use:   "free KEY",
 		Short: "Free a lock by hand, whoever holds it",
@@ -24,11 +25,13 @@ func (a *app) freeCommand() *cobra.Command {
 learn of it when they give the lock back, and a process that is stopped when it goes on: until then, two can work under the lock. So look
 at the holder before. A lock whose holder has crashed needs no help: it ends with its lease.
 
+Your name and the reason get into the error of the holder, and frees lists them.
+
 Who holds the lock is shown, and you are asked. --yes does not ask, and is needed where the input is no terminal.
 
 Exit status: 0 if it was freed; 1 if nobody held it, you said no, or it has got another holder while you thought about it; 65 if the
 key is that of something else; 69 for no answer, and 77 if Redis refuses.`,
-		Example: `  latchkey free order:42
+		Example: `  latchkey free order:42 --reason "it hangs, ticket 7"
   latchkey free --yes --quoted '"order:\x00"'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeKeys,
@@ -37,15 +40,16 @@ key is that of something else; 69 for no answer, and 77 if Redis refuses.`,
 			if err != nil {
 				return err
 			}
-			return a.free(c.Context(), key, yes)
+			return a.free(c.Context(), key, yes, by)
 		},
 	}
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	c.Flags().BoolVar(&quoted, "quoted", false, quotedHelp)
+	by = a.accountFlags(c)
 	return c
 }
 
-func (a *app) free(ctx context.Context, key string, yes bool) error {
+func (a *app) free(ctx context.Context, key string, yes bool, by *account) error {
 	if !yes && !term.IsTerminal(int(a.in.Fd())) {
 		return usage("the input is no terminal, so there is nobody to ask: add --yes")
 	}
@@ -66,11 +70,19 @@ func (a *app) free(ctx context.Context, key string, yes bool) error {
 			return err
 		}
 	}
-	freed, err := forceUnlock(ctx, client, o, yes)
-	if errors.Is(err, lock.ErrBusy) {
-		return &exit{statusFound, "changed", fmt.Errorf("not freed: %s has other holders now", safe.Cut(key, 200))}
+	f := redisson.Freed{Key: o.Key, Who: by.by, Reason: by.reason}
+	if !yes { // and otherwise from whoever has it by now; a free lock with a queue has no holders
+		f.Holders = holderIDs(o)
 	}
-	if err != nil {
+	freed, err := client.Free(ctx, f)
+	switch {
+	case errors.Is(err, lock.ErrBusy):
+		return &exit{statusFound, "changed", fmt.Errorf("not freed: %s has other holders now", safe.Cut(key, 200))}
+	case errors.Is(err, redisson.ErrAccount):
+		return usage("--by and --reason: %w", err)
+	case freed && err != nil:
+		a.say("not-noted", 0, safe.Lines(err.Error()), nil)
+	case err != nil:
 		return a.unanswered(err)
 	}
 	if !freed {
@@ -81,15 +93,6 @@ func (a *app) free(ctx context.Context, key string, yes bool) error {
 	}
 	fmt.Fprintf(a.out, "%s is freed; it was held by %s\n", safe.Cut(key, 200), held(o))
 	return nil
-}
-
-// forceUnlock frees a lock from those who were seen, or from whoever has it by now if the user said yes beforehand. A free lock with a
-// queue has no holders.
-func forceUnlock(ctx context.Context, client *redisson.Client, o redisson.Object, whoever bool) (bool, error) {
-	if ids := holderIDs(o); !whoever && len(ids) > 0 {
-		return client.ForceUnlockFrom(ctx, o.Key, ids)
-	}
-	return client.ForceUnlock(ctx, o.Key)
 }
 
 // confirm asks the user. Who says yes means the holders that were shown, so they are shown where the question is: the output may be a

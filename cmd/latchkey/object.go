@@ -32,6 +32,27 @@ type holder struct {
 	Lease  *float64    `json:"lease_seconds"`
 	Write  bool        `json:"write,omitempty"`
 	Who    *identity   `json:"who,omitempty"`
+	About  *about      `json:"about,omitempty"`
+}
+
+// about is what a holder's program says of it.
+type about struct {
+	Since   *time.Time    `json:"since,omitempty"`
+	For     safe.String   `json:"for,omitempty"`
+	Trace   safe.String   `json:"trace,omitempty"`
+	Renewed *time.Time    `json:"renewed,omitempty"`
+	Waits   []safe.String `json:"waits,omitempty"`
+}
+
+func aboutOf(h redisson.Holder) *about {
+	if h.About == nil {
+		return nil
+	}
+	a := &about{Since: deadline(h.About.Since), For: safe.String(h.About.For), Trace: safe.String(h.About.Trace), Renewed: deadline(h.Renewed)}
+	for _, key := range h.About.Waits {
+		a.Waits = append(a.Waits, safe.String(key))
+	}
+	return a
 }
 
 type waiter struct {
@@ -47,6 +68,7 @@ type identity struct {
 	PID     int         `json:"pid"`
 	Version safe.String `json:"version,omitempty"`
 	Since   time.Time   `json:"since"`
+	Heard   *time.Time  `json:"heard,omitempty"`
 }
 
 func document(o redisson.Object) object {
@@ -56,7 +78,7 @@ func document(o redisson.Object) object {
 		doc.Permits = &o.Permits
 	}
 	for _, h := range o.Holders {
-		doc.Holders = append(doc.Holders, holder{safe.String(h.ID), h.Client, h.Count, seconds(h.Lease), h.Write, who(h.Who)})
+		doc.Holders = append(doc.Holders, holder{safe.String(h.ID), h.Client, h.Count, seconds(h.Lease), h.Write, who(h.Who), aboutOf(h)})
 	}
 	for _, w := range o.Queue {
 		doc.Queue = append(doc.Queue, waiter{safe.String(w.ID), w.Client, deadline(w.Until), who(w.Who)})
@@ -88,7 +110,7 @@ func who(i redisson.Identity) *identity {
 	if i == (redisson.Identity{}) {
 		return nil
 	}
-	return &identity{safe.String(i.Name), safe.String(i.Host), i.PID, safe.String(i.Version), i.Since}
+	return &identity{safe.String(i.Name), safe.String(i.Host), i.PID, safe.String(i.Version), i.Since, deadline(i.Heard)}
 }
 
 // rest is a time to live for people.

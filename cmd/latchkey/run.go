@@ -182,7 +182,7 @@ func (j *job) do(ctx context.Context) error {
 	if err := j.reach(ctx); err != nil {
 		return err
 	}
-	client, done, err := j.open(redisson.WatchdogTimeout(j.watchdog), redisson.Name(j.nameOfClient()), redisson.Timeout(min(j.timeout, j.watchdog)))
+	client, done, err := j.open(redisson.WatchdogTimeout(j.watchdog), redisson.Name(j.nameOfClient()), redisson.Describe(), redisson.Timeout(min(j.timeout, j.watchdog)))
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,11 @@ func (j *job) refused(err error) error {
 // remaining says how long the holder's lease goes on.
 func remaining(err error) string {
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok && busy.Remaining > 0 {
-		return fmt.Sprintf(", for up to %v if it is not renewed", busy.Remaining.Round(time.Millisecond))
+		text := fmt.Sprintf(", for up to %v if it is not renewed", busy.Remaining.Round(time.Millisecond))
+		if busy.Elsewhere != "" {
+			text += ": by hand, " + safe.Cut(busy.Elsewhere, 200)
+		}
+		return text
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/safe"
+	"github.com/latchkey-go/latchkey/console"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/spf13/cobra"
 )
@@ -122,7 +123,24 @@ func describe(w io.Writer, o redisson.Object) {
 func describeHolder(h redisson.Holder) string {
 	text := called(h.ID, h.Who)
 	if h.Who != (redisson.Identity{}) {
-		text += fmt.Sprintf(", version %s, since %s, %s", safe.Cut(h.Who.Version, 40), h.Who.Since.Format(time.RFC3339), safe.Cut(h.ID, 60))
+		text += fmt.Sprintf(", version %s, up since %s, %s", safe.Cut(h.Who.Version, 40), h.Who.Since.Format(time.RFC3339), safe.Cut(h.ID, 60))
+	}
+	if a := h.About; a != nil {
+		if a.For != "" {
+			text += ", by " + safe.Cut(a.For, 200)
+		}
+		if !a.Since.IsZero() {
+			text += ", has it since " + a.Since.Format(time.RFC3339)
+		}
+		if a.Trace != "" {
+			text += ", trace " + safe.Cut(a.Trace, 40)
+		}
+		for _, key := range a.Waits {
+			text += ", waits for " + safe.Cut(key, 200)
+		}
+	}
+	if sign, _ := console.Sign(&h, time.Now()); sign != "" {
+		text += ", " + sign
 	}
 	if h.Write {
 		text += ", writes"

@@ -1,0 +1,187 @@
+package redisson
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/latchkey-go/latchkey/lock"
+)
+
+// Freed is a lock that was freed by hand, with [Client.Free].
+type Freed struct {
+	// Key is that of the lock in Redis.
+	Key string `json:"key"`
+	// Holders are those who had it, by [Holder.ID]. To Free, they are the only ones from whom it is to be freed, or nil.
+	Holders []string `json:"holders"`
+	// Who has freed it, and Reason is why: UTF-8 without control characters, together of 1,022 bytes at most. If both are empty, nothing is noted.
+	Who    string `json:"who"`
+	Reason string `json:"reason"`
+	// Time is when, by the clock of Redis. Free sets it.
+	Time time.Time `json:"-"`
+}
+
+const (
+	// mostFrees is how many Redis remembers, of accounts of so many bytes at most.
+	mostFrees   = 1000
+	mostAccount = 1024
+	// newFrees is how many a holder looks at to find out about itself, and reasonPatience how long it waits for them.
+	newFrees       = 100
+	reasonPatience = 250 * time.Millisecond
+)
+
+// account is who has done something by hand, and why, in one text.
+func account(who, reason string) string {
+	if who == "" || reason == "" {
+		return who + reason
+	}
+	return who + ": " + reason
+}
+
+// ErrAccount says that the name or the reason of who does something by hand is too long, or not fit for a log.
+var ErrAccount = errors.New("redisson: name and reason must be UTF-8 without control characters, and not longer")
+
+func checkAccount(text string, most int) error {
+	if len(text) > most || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+		return fmt.Errorf("%w: %d bytes, of %d at most", ErrAccount, len(text), most)
+	}
+	return nil
+}
+
+// cause is why a hold is lost whose lock was freed like that.
+func (f *Freed) cause() error {
+	text := account(f.Who, f.Reason)
+	if text == "" || checkAccount(text, mostAccount) != nil { // what others wrote
+		return ErrForced
+	}
+	return fmt.Errorf("%w (%s)", ErrForced, text)
+}
+
+// note has Redis remember who has freed a lock from those holders, and why.
+func (c *Client) note(ctx context.Context, f Freed, from []any) error {
+	if account(f.Who, f.Reason) == "" {
+		return nil
+	}
+	f.Holders = nil
+	for _, field := range from {
+		id, _ := field.(string)
+		f.Holders = append(f.Holders, strings.TrimSuffix(id, writes))
+	}
+	text, _ := json.Marshal(f) // never fails
+	if a := c.road.AskSoon(context.WithoutCancel(ctx), call{Script: freesAdd, Keys: []string{freesName}, Args: []any{text, mostFrees}}); a.Err != nil {
+		return fmt.Errorf("redisson: the lock was freed, but it could not be noted by whom: %w", a.Err)
+	}
+	return nil
+}
+
+// Frees returns what was freed by hand lately, by somebody with a name or for a reason: the last n, of which Redis remembers 1,000, the newest first.
+func (c *Client) Frees(ctx context.Context, n int) (all []Freed, err error) {
+	a := c.query(ctx, call{Script: freesLook, Keys: []string{freesName}, Args: []any{min(n, mostFrees)}})
+	for _, entry := range a.List {
+		var id string
+		var fields []any
+		var f Freed
+		if unpack(entry, &id, &fields) && len(fields) == 2 && readJSON(fields[1], &f) { // or a stranger has written it
+			ms, _, _ := strings.Cut(id, "-")
+			at, _ := strconv.ParseInt(ms, 10, 64)
+			f.Time = time.UnixMilli(at)
+			all = append(all, f)
+		}
+	}
+	return all, a.Err
+}
+
+// reasons are why holders were freed lately.
+func (c *Client) reasons() map[string]error {
+	ctx, cancel := context.WithTimeout(c.ctx, reasonPatience)
+	defer cancel()
+	frees, _ := c.Frees(ctx, newFrees) // or nothing is known
+	reasons := map[string]error{}
+	for _, f := range slices.Backward(frees) {
+		for _, id := range f.Holders {
+			reasons[id] = f.cause()
+		}
+	}
+	return reasons
+}
+
+// Hold takes a plain lock by hand for d, to keep it shut for maintenance, and says for whom and why, in 180 bytes at most, of which a space takes three. Nothing renews it, and it
+// outlives the program; [Client.Free] ends it. If others have it, the error matches lock.ErrBusy. What is said stands in the id of the holder, where
+// [Client.Inspect] finds it, and the errors of calls that meet the lock repeat it: see lock.BusyError.
+func (c *Client) Hold(ctx context.Context, name string, d time.Duration, who, reason string) error {
+	text := account(who, reason)
+	if err := checkAccount(note(byHand+text), mostNote); err != nil {
+		return err
+	}
+	if d < time.Millisecond {
+		return fmt.Errorf("redisson: Hold for %v: want 1ms or more", d)
+	}
+	h, err := c.acquire(lock.NewOwner(ctx), lock.Request{Key: name, Lease: d, Holder: byHand + text}, false)
+	if err != nil {
+		return err
+	}
+	return h.(interface {
+		Keep(ctx context.Context, d time.Duration) error
+	}).Keep(ctx, d)
+}
+
+const (
+	byHand   = "by hand: " // is what a Request.Holder of Hold begins with
+	mostNote = 180
+)
+
+// note is what is added to the id of a holder that is left behind by hand: there, a space ends it.
+func note(by string) string {
+	text, ok := strings.CutPrefix(by, byHand)
+	if !ok {
+		return ""
+	}
+	return ":" + strings.NewReplacer("%", "%25", " ", "%20").Replace(text)
+}
+
+// noteOf returns what note has added to an id.
+func noteOf(id string) string {
+	parts := strings.SplitN(id, ":", 3)
+	if len(parts) < 3 {
+		return ""
+	}
+	text, err := url.PathUnescape(parts[2])
+	if err != nil || checkAccount(text, mostNote) != nil {
+		return ""
+	}
+	return text
+}
+
+// elsewhere is what was known last of a lock that somebody holds for long.
+type elsewhere struct {
+	name, text string
+	until      time.Time
+}
+
+// heldElsewhere notes in busy who holds a lock by hand. It is asked for a lease that is longer than any crash leaves, once a second, and for a moment.
+func (c *Client) heldElsewhere(ctx context.Context, busy *lock.BusyError, name string, kind lock.Kind) {
+	if busy.Here || kind == lock.Permit || busy.Remaining <= c.registry.timeout {
+		return
+	}
+	e := c.elsewhere.Load()
+	if e == nil || e.name != name || time.Now().After(e.until) {
+		e = &elsewhere{name: name, until: time.Now().Add(describeInterval)}
+		ctx, cancel := context.WithTimeout(ctx, leaveInterval)
+		defer cancel()
+		a := c.query(ctx, call{Script: lockHolder, Keys: []string{name}})
+		if len(a.List) == 1 { // or it is not known
+			id, _ := a.List[0].(string)
+			e.text = noteOf(id)
+		}
+		c.elsewhere.Store(e)
+	}
+	busy.Elsewhere = e.text
+}
