@@ -66,7 +66,7 @@ func (h *handler) shown(key string) string {
 // printable is s as it is if all of it can be seen, and quoted as in Go otherwise: control characters, broken UTF-8, what has
 // no width or turns the direction of writing.
 func printable(s string) string {
-	if quoted := strconv.Quote(s); quoted != `"`+s+`"` {
+	if quoted := strconv.Quote(s); strings.ReplaceAll(quoted, `\"`, `"`) != `"`+s+`"` {
 		return quoted
 	}
 	return s

@@ -52,7 +52,7 @@ var questions = map[string][]any{
 	"del": {hereKey}, "unlink": {hereKey}, "pexpire": {hereKey, 1000}, "pttl": {hereKey}, "persist": {hereKey}, "time": {}, "ping": {}, "scan": {0}, "dbsize": {},
 	"hexists": {hereKey, "f"}, "hget": {hereKey, "f"}, "hmget": {hereKey, "f"}, "hset": {hereKey, "f", 1}, "hsetnx": {hereKey, "f", 1},
 	"hdel": {hereKey, "f"}, "hgetall": {hereKey}, "hkeys": {hereKey}, "hlen": {hereKey}, "hscan": {hereKey, 0}, "hrandfield": {hereKey, 1},
-	"get": {hereKey}, "getex": {hereKey}, "set": {hereKey, 1}, "mget": {hereKey}, "incr": {hereKey}, "incrby": {hereKey, 1}, "decr": {hereKey}, "decrby": {hereKey, 1}, "strlen": {hereKey},
+	"get": {hereKey}, "getex": {hereKey}, "set": {hereKey, 1}, "mget": {hereKey}, "incr": {hereKey}, "incrby": {hereKey, 1}, "decr": {hereKey}, "decrby": {hereKey, 1}, "strlen": {hereKey}, "hstrlen": {hereKey, "f"}, "xadd": {hereKey, "*", "f", 1}, "xrevrange": {hereKey, "+", "-"},
 	"lindex": {hereKey, 0}, "llen": {hereKey}, "lpop": {hereKey}, "lpos": {hereKey, "m"}, "lrange": {hereKey, 0, 0}, "lrem": {hereKey, 0, "m"}, "rpush": {hereKey, "m"},
 	"zadd": {hereKey, 1, "m"}, "zcard": {hereKey}, "zcount": {hereKey, 0, 1}, "zincrby": {hereKey, 1, "m"}, "zrange": {hereKey, 0, 0}, "zrangebyscore": {hereKey, 0, 1},
 	"zrem": {hereKey, "m"}, "zremrangebyrank": {hereKey, 0, 0}, "zremrangebyscore": {hereKey, 0, 1}, "zscore": {hereKey, "m"},
