@@ -120,7 +120,7 @@
 // and a RedLock costs what its members cost. Client.Replace is one command, and one or two in the background. Client.Inspect is one command
 // for the object and one for the names of clients. Client.Objects has three passes of one command for each 1,000 keys, and one command for
 // the channels; then it needs, as Client.InspectKeys does, one for each object, and one for the names of the clients of a hundred. What is
-// for a hundred objects travels together. In a cluster, that is for each master, and the names of clients are one for each master that has
+// for a hundred objects travels together; of clients that describe their holds, it is asked each time. In a cluster, that is for each master, and the names of clients are one for each master that has
 // some.
 //
 // A waiting process subscribes a channel, on one connection for the whole client, and asks again only after a message, when the holder's
@@ -132,14 +132,14 @@
 // pipelines of up to 500, one after the other for each master.
 //
 // A client that has held a lock for 50ms listens on a channel of its own, latchkey_client:<id>, until it has held nothing for a second or two:
-// there it is told of a lock that somebody has freed by hand, and asks Redis about that holder. When it begins to hear, it asks once about
+// there it is told of a lock that somebody has freed by hand, asks Redis why, which is one command, and whether it still has that holder. When it begins to hear, it asks once about
 // all that it holds. A ForceUnlock costs a command for each holder of another client, beside its own. Who has waited for a fair lock listens
 // for an hour: a failover may bring back its place in the queue, which it removes.
 //
 // [MeterProvider] has all this measured, and docs/operations has what to watch.
 //
 // docs/security.md has a line for each feature that makes a user who may do just that. A user for all of them needs the categories
-// @hash, @string, @sortedset, @list and @scripting, the commands time, exists, del, pexpire,
+// @hash, @string, @sortedset, @list, @stream and @scripting, the commands time, exists, del, pexpire,
 // pttl, persist, publish, type, scan, dbsize, pubsub, subscribe, unsubscribe and ping, and for a cluster spublish, ssubscribe, sunsubscribe,
 // pubsub|shardnumsub, cluster|slots and command; for replicas, role and wait. Its keys are the names of the locks, redisson_lock_*,
 // latchkey_* and those that begin with a name in braces; its channels redisson_lock__channel:*, redisson_rwlock:*,

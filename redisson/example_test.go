@@ -236,6 +236,61 @@ func ExampleName() {
 	// Output: orders-7f9c true
 }
 
+func ExampleDescribe() {
+	client, stop := example(redisson.Name("orders-7f9c"), redisson.Describe())
+	defer stop()
+	ctx := context.Background()
+	hold, err := client.Acquire(ctx, lock.Request{Key: "order:42", Holder: "settlement"}) // as guards do
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = hold.Release(ctx) }()
+
+	for about := (*redisson.About)(nil); about == nil; { // it says so in the background
+		o, err := client.Inspect(ctx, "order:42")
+		if err != nil {
+			log.Fatal(err)
+		}
+		if about = o.Holders[0].About; about != nil {
+			fmt.Println(o.Holders[0].Who.Name, about.For, time.Since(about.Since) < time.Minute)
+		}
+	}
+	// Output: orders-7f9c settlement true
+}
+
+func ExampleClient_Free() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+	if _, err := client.Lock("order:42").Lock(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	fmt.Println(client.Free(ctx, redisson.Freed{Key: "order:42", Who: "on call", Reason: "it hangs, ticket 7"}))
+	frees, err := client.Frees(ctx, 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(frees[0].Key, frees[0].Who, frees[0].Reason)
+	// Output:
+	// true <nil>
+	// order:42 on call it hangs, ticket 7
+}
+
+func ExampleClient_Hold() {
+	client, stop := example()
+	defer stop()
+	ctx := context.Background()
+	if err := client.Hold(ctx, "order:42", time.Hour, "on call", "moving the ledger"); err != nil {
+		log.Fatal(err)
+	}
+
+	_, err := client.Acquire(ctx, lock.Request{Key: "order:42"})
+	busy, _ := errors.AsType[*lock.BusyError](err)
+	fmt.Println(busy.Elsewhere)
+	// Output: on call: moving the ledger
+}
+
 func ExampleClient_ForceUnlock() {
 	client, stop := example()
 	defer stop()
