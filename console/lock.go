@@ -13,6 +13,9 @@ import (
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
+// silence is how long one who renews a lease, by default once in ten seconds, is not silent.
+const silence = 12 * time.Second
+
 // lockRest is the time between two looks at a lock whose page is open.
 const lockRest = time.Second
 
@@ -77,8 +80,28 @@ func (h *handler) readLock(ctx context.Context, key string, last *lockState) *lo
 			s.seen[holder.ID] = holder.About.Since
 		}
 	}
+	s.renewals(last)
 	s.circle = Deadlock(ctx, h.client.InspectKey, o)
 	return s
+}
+
+// renewals notes of holders that say nothing of it when this page has seen them renew their lease: it was longer than it could be otherwise.
+func (s *lockState) renewals(last *lockState) {
+	if last == nil {
+		return
+	}
+	for i := range s.object.Holders {
+		h := &s.object.Holders[i]
+		at := slices.IndexFunc(last.object.Holders, func(o redisson.Holder) bool { return o.ID == h.ID })
+		if at < 0 || !h.Renewed.IsZero() {
+			continue
+		}
+		if was := &last.object.Holders[at]; was.Lease > 0 && h.Lease > was.Lease-s.read.Sub(last.read)+lockRest/2 {
+			h.Renewed, h.Who.Watchdog = s.read, h.Lease
+		} else {
+			h.Renewed, h.Who.Watchdog = was.Renewed, was.Who.Watchdog
+		}
+	}
 }
 
 // seenBefore is what the page, or before it the list, has seen.
@@ -202,7 +225,10 @@ func (h *handler) lockBody(key string, s *lockState, mayFree bool) lockBody {
 	for _, one := range o.Holders {
 		v := who(one.ID, one.Client, one.Who)
 		v.Count, v.Write, v.Left, v.Seen = one.Count, one.Write, leftSpan(one.Lease, s.read), newSpan(max(0, time.Since(s.seen[one.ID])))
-		if v.Sign, v.Silent = Sign(&one, s.read); one.About != nil {
+		if v.Sign, v.Silent = Sign(&one, s.read); v.Sign == "" && one.About == nil && s.read.Sub(s.seen[one.ID]) >= silence {
+			v.Sign = "not seen to be renewed for " + spanText(s.read.Sub(s.seen[one.ID]))
+		}
+		if one.About != nil {
 			v.For, v.Trace, v.Waits = printable(one.About.For), printable(one.About.Trace), h.keyLinks(one.About.Waits)
 		}
 		b.Holders = append(b.Holders, v)

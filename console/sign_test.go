@@ -144,3 +144,42 @@ func TestFreesPage(t *testing.T) {
 	}
 	get(t, s.URL+"/frees").wants(t, "frees", http.StatusOK, "order:42", "it hangs, &lt;b&gt;ticket&lt;/b&gt; 7")
 }
+
+// Of a holder that says nothing, as one in Java, the page tells what it has seen itself.
+func TestLockPageTellsWhatItHasSeen(t *testing.T) {
+	lease := func(d time.Duration) redisson.Object {
+		return redisson.Object{Key: "k", Type: redisson.TypeLock, TTL: d, HolderCount: 1, Holders: []redisson.Holder{{ID: "java", Lease: d}}}
+	}
+	f := newFake(lease(25 * time.Second))
+	h, err := newHandler(f, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := h.readLock(t.Context(), "k", nil)
+	look := func(after, left time.Duration, want string) {
+		t.Helper()
+		f.put(lease(left))
+		s.read = s.read.Add(-after)
+		for id := range s.seen {
+			s.seen[id] = s.seen[id].Add(-after)
+		}
+		for i := range s.object.Holders {
+			if at := &s.object.Holders[i].Renewed; !at.IsZero() {
+				*at = at.Add(-after)
+			}
+		}
+		s = h.readLock(t.Context(), "k", s)
+		if got := h.lockBody("k", s, false).Holders[0].Sign; got != want {
+			t.Errorf("with %v left, %v later: %q, want %q", left, after, got, want)
+		}
+	}
+	look(time.Second, 24*time.Second, "")
+	look(12*time.Second, 12*time.Second, "not seen to be renewed for 13s")
+	look(time.Second, 30*time.Second, "renewed 0s ago")
+	look(9*time.Second, 21*time.Second, "renewed 9s ago")
+	look(8*time.Second, 13*time.Second, "not renewed for 17s")
+	look(8*time.Second, 5*time.Second, "not renewed for 25s: dead or cut off, free in 5s")
+	look(time.Second, 30*time.Second, "renewed 0s ago")
+	look(time.Second, -1, "renewed 1s ago")
+	look(time.Second, -1, "renewed 2s ago")
+}
