@@ -117,10 +117,7 @@ func TestDescribeCommands(t *testing.T) {
 	}
 	key := "latchkey_client:" + c.ID()
 	eventually(t, "the newest are described", func() bool { return rdb.HLen(t.Context(), key).Val() == 1001 })
-	shown := func() int {
-		_, by := commands(t, rdb)
-		return by["hset"]
-	}
+	shown := func() int { return commandCalls(t, rdb)["hset"] }
 	before := shown()
 	time.Sleep(3 * time.Second)
 	if more := shown() - before; more > 0 {
@@ -128,14 +125,22 @@ func TestDescribeCommands(t *testing.T) {
 	}
 	few := describing(t, s)
 	h := acquire(t.Context(), t, few, lock.Request{Key: "long"})
-	start := time.Now()
-	_, by := commands(t, rdb)
-	for time.Since(start) < 3*time.Second {
-		release(t, acquire(t.Context(), t, few, lock.Request{Key: "short"}))
-	}
-	_, after := commands(t, rdb)
-	if sent := after["pexpire"] - by["pexpire"]; float64(sent) > 2*time.Since(start).Seconds()+2 {
-		t.Logf("%d commands that renew", sent)
+	key = "latchkey_client:" + few.ID()
+	eventually(t, "the long one is described", func() bool { return rdb.HLen(t.Context(), key).Val() == 2 })
+	for try := 1; ; try++ { // a busy machine has a question asked again now and then
+		start, pairs := time.Now(), 0
+		first, _ := commands(t, rdb)
+		for ; time.Since(start) < 3*time.Second; pairs++ {
+			release(t, acquire(t.Context(), t, few, lock.Request{Key: "short"}))
+		}
+		last, _ := commands(t, rdb)
+		more := last - first - 2*pairs
+		if float64(more) <= time.Since(start).Seconds()+2 { // and one of the test's own
+			break
+		} else if try == 3 {
+			t.Errorf("%d locks that change took %d commands more in %v", pairs, more, time.Since(start))
+			break
+		}
 	}
 	release(t, h)
 }
