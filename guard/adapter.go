@@ -20,6 +20,8 @@ const (
 	// ServesFallback is that of adapters which got a fallback, and give it to RunOr. It is the policy RunFallback where no
 	// other one is given.
 	ServesFallback
+	// MustAnswer is that of adapters which have nothing to answer where a call is skipped, so that the policy Skip is refused.
+	MustAnswer
 )
 
 // admit describes what s wants and neither the guard nor its adapter does, and fills in what a fallback implies.
@@ -35,6 +37,9 @@ func (s *Spec) admit(own, tagged bool, can []Ability) (faults []error) {
 	}
 	if adapters && !runs && !tagged {
 		faults = append(faults, s.idleFallback())
+	}
+	if slices.Contains(can, MustAnswer) && (s.Busy == Skip || s.Outage == Skip) {
+		faults = append(faults, errors.New("a skipped call must answer something, but the type of its responses is not known: let the guard fail"))
 	}
 	if s.Methods != "" && !slices.Contains(can, ServesMethods) {
 		faults = append(faults, fmt.Errorf("methods=%s is about requests of HTTP, which there are none of here", s.Methods))
@@ -61,6 +66,7 @@ func (s *Spec) idleFallback() error {
 // the caller's context and the *Error that says why. Its error is then the call's, and ran is false.
 func (r *Runner) RunOr(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error,
 	fallback func(context.Context, error) error) (ran bool, err error) {
+	r = r.Current()
 	t := task{run: fn, instead: fallback}
 	if r.next != nil {
 		return (&call{Runner: r}).descend(ctx, facts, t)
@@ -87,7 +93,7 @@ func (g *Guard) RequestType() reflect.Type {
 // first. An adapter that looks into a Spec looks into these: that of a Guard is not the last word.
 func (r *Runner) Specs() []Spec {
 	var specs []Spec
-	for ; r != nil; r = r.next {
+	for r = r.Current(); r != nil; r = r.next {
 		s := r.spec
 		s.zeros = 0
 		specs = append(specs, s)
@@ -101,7 +107,7 @@ func (r *Runner) String() string { return specsText(r.Specs()) }
 // On reports whether the guard of r, or one of a Stack, is in the mode On at this moment. Where none is, an adapter does nothing
 // for the sake of a lock before it calls Run, as there will be none.
 func (r *Runner) On() bool {
-	for ; r != nil; r = r.next {
+	for r = r.Current(); r != nil; r = r.next {
 		if r.entry == nil || Mode(r.entry.mode.Load()) == On {
 			return true
 		}

@@ -61,7 +61,7 @@ func (g *Guard) bind(field taggedField) (*bound, error) {
 	if b.runner, err = g.fit(f); err != nil {
 		return nil, err
 	}
-	if b.runner.spec.fallsBack() {
+	if b.runner.Current().spec.fallsBack() {
 		b.fallback = reflect.ValueOf(g.fallback)
 	}
 	return b, nil

@@ -46,7 +46,7 @@ func (r *Registry) Drain(ctx context.Context) (DrainReport, error) {
 	var running []string
 	for _, e := range r.list() {
 		if n := int(e.inside.Load()); n > 0 {
-			report.Running[e.spec.Name] = n
+			report.Running[e.spec().Name] = n
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(report.Running)) {

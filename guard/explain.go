@@ -82,9 +82,7 @@ func (g *Guard) Explain(ctx context.Context, facts map[string]any) (Explanation,
 // explainer fits g to roots as prepare does, but for that it counts for nothing: a registry does not get to know it.
 func (g *Guard) explainer(roots keyexpr.Roots, adopted bool) (*Runner, error) {
 	fitted := *g
-	if g.registry != nil {
-		g.registry.override(&fitted)
-	}
+	fitted.override((*Registry).said)
 	fitted.imply()
 	if adopted {
 		fitted.spec.implyFallback()
@@ -102,6 +100,7 @@ func (g *Guard) explainer(roots keyexpr.Roots, adopted bool) (*Runner, error) {
 // Explain says what Run would do now with a call that has these facts, without taking a lock or running anything. It is
 // for adapters; see Guard.Explain.
 func (r *Runner) Explain(ctx context.Context, facts keyexpr.Facts) Explanation {
+	r = r.Current()
 	e := r.explain(ctx, facts)
 	for next := r.next; next != nil; next = next.next {
 		e.Rest = append(e.Rest, next.explain(ctx, facts))

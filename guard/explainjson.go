@@ -19,10 +19,10 @@ func (r *Registry) Explain(ctx context.Context, name string, facts map[string]js
 	}
 	for root := range facts {
 		if _, ok := e.roots[root]; !ok {
-			return Explanation{}, e.spec.errorf("no fact is called %q here%s", root, suggest.Ending(root, e.info().Roots))
+			return Explanation{}, e.spec().errorf("no fact is called %q here%s", root, suggest.Ending(root, e.info().Roots))
 		}
 	}
-	return e.runner.Explain(ctx, func(root string) (any, error) {
+	return e.runner.Load().Explain(ctx, func(root string) (any, error) {
 		text, ok := facts[root]
 		if !ok {
 			return nil, fmt.Errorf("%w: %s is not given", ErrKey, root)
@@ -39,11 +39,12 @@ func (r *Registry) Explain(ctx context.Context, name string, facts map[string]js
 // without a template, as with a KeyFunc, is never among them.
 func (r *Registry) Match(key string) (names []string) {
 	for _, e := range r.list() {
-		if e.runner.key == nil {
+		r := e.runner.Load()
+		if r.key == nil {
 			continue
 		}
-		if _, ok := e.runner.key.Match(key); ok {
-			names = append(names, e.spec.Name)
+		if _, ok := r.key.Match(key); ok {
+			names = append(names, r.spec.Name)
 		}
 	}
 	return names

@@ -8,20 +8,23 @@ import (
 
 // run makes one call of f, or of inline under f's guard. The result is that of the fallback if that ran.
 func (f *function[Req, Res]) run(ctx context.Context, req Req, inline func(context.Context) (Res, error)) (ran bool, res Res, err error) {
-	if f.runner.next != nil {
+	r := f.runner.Current()
+	if r.next != nil {
 		return f.descend(ctx, req, inline)
 	}
 	t := f.task(req, inline, &res)
 	fr := &frame[Req]{req: req}
 	defer fr.forget()
 	var facts keyexpr.Facts // a closure in the heap, which most calls do without
-	if f.appendKeys != nil {
-		t.appendKeys = func(ctx context.Context, room []string) ([]string, error) { return f.appendKeys(ctx, room, &fr.req) }
+	if f.inPlace {
+		t.appendKeys = func(ctx context.Context, room []string) ([]string, error) {
+			return r.key.AppendKeysOf(ctx, room, &fr.req)
+		}
 	}
-	if f.appendKeys == nil || f.runner.when != nil {
+	if !f.inPlace || r.when != nil {
 		facts = f.facts(req)
 	}
-	c := call{Runner: f.runner, shared: &fr.shared}
+	c := call{Runner: r, shared: &fr.shared}
 	ran, err = c.start(ctx, facts, &t, nil)
 	return ran, res, err
 }

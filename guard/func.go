@@ -76,8 +76,7 @@ type function[Req, Res any] struct {
 	fn       func(context.Context, Req) (Res, error)
 	fallback func(context.Context, Req, error) (Res, error)
 	facts    func(Req) keyexpr.Facts
-	// appendKeys makes the keys of a request where it is; nil where facts are needed for that.
-	appendKeys func(ctx context.Context, room []string, req *Req) ([]string, error)
+	inPlace  bool // the template reads a request where it is, and needs no facts
 }
 
 // entryPoint is what newFunction has to know of an entry point.
@@ -102,16 +101,7 @@ func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, 
 	if err != nil {
 		return nil, err
 	}
-	f := &function[Req, Res]{runner: r, fn: fn, fallback: instead, facts: factsOf[Req]}
-	if r.key != nil {
-		f.appendKeys = f.keysOf
-	}
-	return f, nil
-}
-
-// keysOf makes the keys of the request that req points to.
-func (f *function[Req, Res]) keysOf(ctx context.Context, room []string, req *Req) ([]string, error) {
-	return f.runner.key.AppendKeysOf(ctx, room, req)
+	return &function[Req, Res]{runner: r, fn: fn, fallback: instead, facts: factsOf[Req], inPlace: r.key != nil}, nil
 }
 
 func (f *function[Req, Res]) call(ctx context.Context, req Req) (Res, error) {

@@ -20,6 +20,7 @@ type Guard struct {
 	adopted bool     // the fallback of the first guard of a Stack is its own, too
 	inline  *inlineFunctions
 	origin  *Guard // that New returned; this one may be a copy
+	said    Spec   // by Override
 	owner   any    // what declares the rest: with Bind the type of the struct, with Wrap that of the interface, or a function's name
 }
 

@@ -110,45 +110,51 @@ type entry struct {
 	registry *Registry
 	origin   *Guard // that New returned
 	owner    any    // Guard.owner
-	spec     Spec
-	shape    string
 	place    string
+	runner   atomic.Pointer[Runner] // as calls have it now, of the site where it was first listed
+	sites    []*site                // of registry.mu
 
 	mode          atomic.Int32 // a Mode
 	inside        atomic.Int64
 	waiting, held atomic.Int64
 	outcomes      map[string]*atomic.Int64
 	waits, holds  recentTimes
-	runner        *Runner // of the place where it was first listed
 	roots         keyexpr.Roots
 }
 
-// register lists run, which offers roots, under its name. A guard that stands in several places is listed once, if it was given its name by an
+// register lists run, which is at a site, under its name. A guard that stands in several places is listed once, if it was given its name by an
 // option, or if its places are the same field of several structs of a type. A name that is taken by another declaration is
 // an error.
-func (r *Registry) register(g *Guard, run *Runner, roots keyexpr.Roots) error {
+func (r *Registry) register(run *Runner, at *site) error {
+	g := run.guard
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.entries[run.spec.Name]; e != nil {
-		if e.declares(g) && e.spec == run.spec {
-			run.entry = e
-			return nil
+	e, stale := r.entries[run.spec.Name], g.said != r.overrides[run.spec.Name] // as Override has come meanwhile
+	switch {
+	case e == nil:
+		e = &entry{registry: r, origin: g.origin, owner: g.owner, place: g.place, outcomes: make(map[string]*atomic.Int64, len(outcomes)), roots: at.roots}
+		for _, outcome := range outcomes {
+			e.outcomes[outcome] = new(atomic.Int64)
 		}
+		e.runner.Store(run)
+		r.entries[run.spec.Name] = e
+	case !e.declares(g) || !stale && *e.spec() != run.spec:
 		return run.spec.errorf("the name is taken by the guard declared at %s%s", e.place, e.rename(g))
 	}
-	e := &entry{
-		registry: r, origin: g.origin, owner: g.owner, spec: run.spec, place: g.place,
-		outcomes: make(map[string]*atomic.Int64, len(outcomes)), runner: run, roots: maps.Clone(roots),
+	run.entry = e
+	if i := slices.IndexFunc(e.sites, at.like); i >= 0 {
+		at.runner = e.sites[i].runner
+		return nil
 	}
-	if run.key != nil {
-		e.shape = run.key.Shape()
+	e.sites = append(e.sites, at)
+	if stale {
+		return r.refitLocked(r.overrides, at)
 	}
-	for _, outcome := range outcomes {
-		e.outcomes[outcome] = new(atomic.Int64)
-	}
-	run.entry, r.entries[run.spec.Name] = e, e
 	return nil
 }
+
+// spec is the declaration, as the next call has it.
+func (e *entry) spec() *Spec { return &e.runner.Load().spec }
 
 // declares reports whether e and g come from the same words in the program.
 func (e *entry) declares(g *Guard) bool {
@@ -172,57 +178,6 @@ func (e *entry) rename(g *Guard) string {
 		return ": name=... in the tag gives this one another"
 	}
 	return fmt.Sprintf(" for another %v, with another Spec: where the tags give no names, those of fields tell them apart, as in Bind of struct{ Second *%v }", g.owner, g.owner)
-}
-
-// Override changes the declarations of guards that are yet to be made: what the Spec under a guard's name gives takes the
-// place of what code and tags say, and is checked with it. Call it before the guards are made, with what ParseSpecs read,
-// and Check afterwards. Of several calls, as for a file and then an environment variable, the last has the last word on what
-// it gives.
-func (r *Registry) Override(specs map[string]Spec) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var faults []error
-	for _, name := range slices.Sorted(maps.Keys(specs)) {
-		s := specs[name]
-		switch {
-		case r.entries[name] != nil:
-			faults = append(faults, fmt.Errorf("guard %q: Override comes too late: the guard is in use", name))
-		case s.Name != "" && s.Name != name:
-			faults = append(faults, fmt.Errorf("guard %q: Override can't change the name to %q", name, s.Name))
-		}
-		before := r.overrides[name]
-		before.merge(s, s.given())
-		r.overrides[name] = before
-	}
-	return errors.Join(faults...)
-}
-
-// override changes g as was said to Override.
-func (r *Registry) override(g *Guard) {
-	r.mu.Lock()
-	s, ok := r.overrides[g.spec.Name]
-	r.mu.Unlock()
-	if ok {
-		g.fromSpec(s)
-	}
-}
-
-// Check reports each name given to Override that no guard has, or one that is in front of nothing. Call it when all guards have been made.
-func (r *Registry) Check() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	names := slices.Sorted(maps.Keys(r.entries))
-	var faults []error
-	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
-		switch {
-		case r.entries[name] != nil:
-		case r.made[name]:
-			faults = append(faults, fmt.Errorf("guard: Override of %q, which was made and is in front of nothing: give it to a function or a route", name))
-		default:
-			faults = append(faults, fmt.Errorf("guard: Override of %q, which is the name of no guard%s", name, suggest.Ending(name, names)))
-		}
-	}
-	return errors.Join(faults...)
 }
 
 // Info is what a Registry knows about a guard.
@@ -261,7 +216,7 @@ func (r *Registry) All() iter.Seq[Info] {
 func (r *Registry) String() string {
 	var specs []Spec
 	for _, e := range r.list() {
-		specs = append(specs, e.spec)
+		specs = append(specs, *e.spec())
 	}
 	return specsText(specs)
 }
@@ -290,10 +245,14 @@ func (e *entry) count(ev *Event, locked bool) {
 }
 
 func (e *entry) info() Info {
+	run := e.runner.Load()
 	i := Info{
-		Spec: e.spec, Shape: e.shape, Place: e.place, Mode: Mode(e.mode.Load()),
+		Spec: run.spec, Place: e.place, Mode: Mode(e.mode.Load()),
 		Waiting: e.waiting.Load(), Held: e.held.Load(), Outcomes: make(map[string]int64),
 		Waits: e.waits.sum(clock.Now()), Holds: e.holds.sum(clock.Now()), Roots: slices.Sorted(maps.Keys(e.roots)),
+	}
+	if run.key != nil {
+		i.Shape = run.key.Shape()
 	}
 	i.Spec.zeros = 0
 	for outcome, count := range e.outcomes {

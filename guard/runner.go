@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -16,8 +18,11 @@ import (
 // requestRoot is what templates call the request of Func and Bind.
 const requestRoot = "req"
 
-// A Runner is a Guard fitted to the facts that an adapter can offer. It is immutable and safe for concurrent use.
+// A Runner is a Guard fitted to the facts that an adapter can offer. It is safe for concurrent use. Only Registry.Override changes it, for calls
+// that are yet to begin; see Current.
 type Runner struct {
+	latest atomic.Pointer[Runner] // that Override has made of it; nil before, and of those that it made
+
 	spec      Spec
 	request   lock.Request // that of spec, but for the key
 	locker    lock.Locker
@@ -29,6 +34,7 @@ type Runner struct {
 	recent    *recentHolds
 	local     *local
 	next      *Runner // behind it, of a Stack
+	guard     *Guard
 
 	afterRelease []func(context.Context, Event)
 
@@ -57,11 +63,31 @@ func (g *Guard) Prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 	return fitted.prepare(roots, can...)
 }
 
-// prepare fits g to roots, now that nothing can add to its Spec anymore. It changes g.
+// Current returns what the next call runs: r, or what Registry.Override has made of it since. An adapter whose calls depend on Specs asks for it
+// at the beginning of each, and runs that.
+func (r *Runner) Current() *Runner {
+	if latest := r.latest.Load(); latest != nil {
+		return latest
+	}
+	return r
+}
+
+// prepare fits g to roots, now that nothing but an override can add to its Spec anymore, and lists it.
 func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
-	if g.registry != nil {
-		g.registry.override(g)
-	} else if g.spec.Switchable {
+	at := &site{guard: *g, roots: maps.Clone(roots), can: slices.Clone(can)}
+	r, err := g.fitTo(roots, can, (*Registry).said)
+	at.runner = r
+	for ; r != nil && err == nil; r = r.next {
+		if reg := r.guard.registry; reg != nil {
+			err = reg.register(r, at)
+		}
+	}
+	return at.runner, err
+}
+
+// fitTo fits g to roots, and the guards behind it, each with what is said to Override of its registry. It changes g.
+func (g *Guard) fitTo(roots keyexpr.Roots, can []Ability, said func(*Registry) map[string]Spec) (*Runner, error) {
+	if g.override(said); g.registry == nil && g.spec.Switchable {
 		g.fault("switchable, but in no registry: give guard.In")
 	}
 	g.imply()
@@ -72,13 +98,8 @@ func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 	faults := append(g.spec.admit(g.fallback != nil || g.adopted, g.owner != nil, can), g.mistakes(g.owner != nil)...)
 	r, more := g.compile(roots)
 	own := r.spec.errors(append(faults, more...))
-	if err := errors.Join(append([]error{own}, g.prepareRest(r, roots, can)...)...); err != nil {
+	if err := errors.Join(append([]error{own}, g.fitRest(r, roots, can, said)...)...); err != nil {
 		return nil, err
-	}
-	if g.registry != nil {
-		if err := g.registry.register(g, r, roots); err != nil {
-			return nil, err
-		}
 	}
 	if g.tel.unset == nil {
 		g.tel.begin(context.Background(), r.labels)
@@ -91,7 +112,7 @@ func (g *Guard) compile(roots keyexpr.Roots) (r *Runner, faults []error) {
 	r = &Runner{
 		spec: g.spec, request: g.spec.request(), locker: g.locker, tel: g.tel, labels: newLabels(g.spec),
 		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,
-		recent: new(recentHolds), local: g.local, afterRelease: slices.Clone(g.hooks),
+		guard: g, recent: new(recentHolds), local: g.local, afterRelease: slices.Clone(g.hooks),
 		releaseTimeout: cmp.Or(g.releaseTimeout, releaseTimeout), maxRetryAfter: g.maxRetryAfter,
 	}
 	return r, append(g.spec.missing(g.keyFunc != nil), r.parse(g, roots)...)

@@ -57,13 +57,13 @@ func (g *Guard) unstackable(first bool) (faults []error) {
 	return faults
 }
 
-// prepareRest fits the guards behind the first to roots.
-func (g *Guard) prepareRest(r *Runner, roots keyexpr.Roots, can []Ability) (faults []error) {
+// fitRest fits the guards behind the first to roots.
+func (g *Guard) fitRest(r *Runner, roots keyexpr.Roots, can []Ability, said func(*Registry) map[string]Spec) (faults []error) {
 	for _, member := range g.rest {
 		fitted := *member
 		fitted.adopted = g.fallback != nil
 		fitted.spec.OneKey = fitted.spec.OneKey || g.unread
-		next, err := fitted.prepare(roots, can...)
+		next, err := fitted.fitTo(roots, can, said)
 		if err == nil && next.spec.Methods != g.spec.Methods {
 			err = next.spec.errorf("in a Stack: for methods %s, but %q for %s: a request passes all guards or none, so give both the same",
 				cmp.Or(next.spec.Methods, "of all kinds"), g.spec.Name, cmp.Or(g.spec.Methods, "all"))

@@ -64,8 +64,8 @@ func (r *Registry) Switch(name string, m Mode) error {
 	if err != nil {
 		return err
 	}
-	if !e.spec.Switchable {
-		return e.spec.errorf("can't be switched %v: its Spec does not say switchable", m)
+	if s := e.spec(); !s.Switchable {
+		return s.errorf("can't be switched %v: its Spec does not say switchable", m)
 	}
 	e.mode.Store(int32(m))
 	return nil

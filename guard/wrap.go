@@ -98,10 +98,7 @@ func (d Directive[Req, Res]) wrap(g *Guard) (*wrapped, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &function[Req, Res]{runner: r, fn: d.Call, fallback: d.fallback(g.fallback), facts: d.facts}
-	if d.Fact == nil {
-		f.appendKeys = f.keysOf
-	}
+	f := &function[Req, Res]{runner: r, fn: d.Call, fallback: d.fallback(g.fallback), facts: d.facts, inPlace: d.Fact == nil}
 	return &wrapped{r, func() { *d.To = f.call }}, nil
 }
 

@@ -63,7 +63,7 @@ func (g *Guards) Stream() grpc.StreamServerInterceptor {
 func (g *Guards) All() iter.Seq2[string, guard.Spec] {
 	return func(yield func(string, guard.Spec) bool) {
 		for m := range g.methods.Sorted() {
-			if !yield(m.Name, m.Spec) {
+			if !yield(m.Name, m.Runner.Specs()[0]) {
 				return
 			}
 		}

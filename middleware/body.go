@@ -32,10 +32,10 @@ func (x *exchange) readAhead() error {
 	f := &x.facts
 	n, most := f.r.ContentLength, min(smallBody, f.bodyLimit)
 	switch {
-	case f.ahead == readAll && x.runner.On():
+	case f.ahead == readAll && f.plan.runner.On():
 		_, err := f.body()
 		return err
-	case f.ahead == readSmall && f.waits && n > 0 && n <= most && f.r.ProtoMajor < 2 && f.r.Header["Expect"] == nil && x.runner.On():
+	case f.ahead == readSmall && f.plan.waits && n > 0 && n <= most && f.r.ProtoMajor < 2 && f.r.Header["Expect"] == nil && f.plan.runner.On():
 		_ = f.read(most) // which may not be all: the length is that of a compressed body where somebody in front decompresses it
 	}
 	return nil
@@ -131,7 +131,7 @@ func (f *facts) parse() (any, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, &bodyError{http.StatusBadRequest, "body", "The body is empty."}
 	}
-	v, err := f.decode(data, f.names)
+	v, err := f.decode(data, f.plan.names)
 	if err != nil && !errors.Is(err, keyexpr.ErrValue) {
 		err = unusable(err)
 	}

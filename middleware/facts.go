@@ -31,6 +31,7 @@ func (c *config) roots() keyexpr.Roots {
 // facts is what one request can tell, each prepared when it is asked for.
 type facts struct {
 	*config
+	plan   *plan
 	w      http.ResponseWriter
 	r      *http.Request
 	query  url.Values   // nil until used

@@ -121,6 +121,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/latchkey-go/latchkey/guard"
 )
@@ -145,24 +146,45 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 	if err := errors.Join(faults, err); err != nil {
 		return nil, err
 	}
-	specs := runner.Specs()
-	c.names = make(names)
-	for _, s := range specs {
-		c.names.add(s.Key + " " + s.When)
-	}
-	c.waits = slices.ContainsFunc(specs, func(s guard.Spec) bool { return s.Wait != 0 || s.Busy == guard.Replace })
 	a := &adapter{config: c, guard: name, runner: runner}
-	if methods := specs[0].Methods; methods != "" {
-		a.methods = strings.Split(methods, ",")
-	}
 	return a.wrap, nil
+}
+
+// plan is what the Specs of a guard mean for requests.
+type plan struct {
+	runner  *guard.Runner
+	names   names    // that key and condition use
+	waits   bool     // the guard does
+	methods []string // those that are guarded; nil for all
+}
+
+func newPlan(runner *guard.Runner) *plan {
+	p, specs := &plan{runner: runner, names: make(names)}, runner.Specs()
+	for _, s := range specs {
+		p.names.add(s.Key + " " + s.When)
+	}
+	p.waits = slices.ContainsFunc(specs, func(s guard.Spec) bool { return s.Wait != 0 || s.Busy == guard.Replace })
+	if methods := specs[0].Methods; methods != "" {
+		p.methods = strings.Split(methods, ",")
+	}
+	return p
+}
+
+// current is the plan for the next request.
+func (a *adapter) current() *plan {
+	p, runner := a.plan.Load(), a.runner.Current()
+	if p == nil || p.runner != runner {
+		p = newPlan(runner)
+		a.plan.Store(p)
+	}
+	return p
 }
 
 type adapter struct {
 	config
 	guard    string
 	runner   *guard.Runner
-	methods  []string // those that are guarded; nil for all
+	plan     atomic.Pointer[plan]
 	reported sync.Map // the routes of which a routeError was logged
 }
 
@@ -189,7 +211,8 @@ type guarded struct {
 // ServeHTTP lets a request pass that is none of the guard's: it has another method, or no route in the mux that is guarded, where
 // it should neither wait for a lock nor get another status than 404 or 405.
 func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	passes := g.methods != nil && !slices.Contains(g.methods, r.Method)
+	p := g.current()
+	passes := p.methods != nil && !slices.Contains(p.methods, r.Method)
 	if !passes && g.mux != nil {
 		_, pattern := g.mux.Handler(r)
 		passes = pattern == ""
@@ -198,7 +221,7 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	x := &exchange{adapter: g.adapter, next: g.next, facts: facts{config: &g.config, w: w, r: r}}
+	x := &exchange{adapter: g.adapter, next: g.next, facts: facts{config: &g.config, plan: p, w: w, r: r}}
 	x.out.reset(w, r)
 	defer x.end()
 	x.run()
@@ -225,7 +248,7 @@ func (x *exchange) run() {
 	if x.fallback != nil {
 		instead = x.instead
 	}
-	_, err := x.runner.RunOr(r.Context(), x.facts.root, x.pass, instead)
+	_, err := x.facts.plan.runner.RunOr(r.Context(), x.facts.root, x.pass, instead)
 	switch {
 	case err != nil && err == out.failure: // whoever it is returned to answers
 	case err != nil:

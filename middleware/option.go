@@ -26,7 +26,6 @@ type config struct {
 	bodyRoot  keyexpr.Root
 	decode    func([]byte, names) (any, error)
 	json      func(*http.Request) bool // reports whether the body is JSON
-	names     names                    // that key and condition use
 	bodyLimit int64
 	queryOnly bool // and no form, is what the handler reads
 	path      keyexpr.Root
@@ -36,7 +35,6 @@ type config struct {
 	respond   func(http.ResponseWriter, *http.Request, Problem)
 	fallback  func(http.ResponseWriter, *http.Request, error)
 	ahead     ahead
-	waits     bool // the guard does
 	faults    []error
 }
 

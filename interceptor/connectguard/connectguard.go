@@ -128,7 +128,7 @@ func New(given ...Rule) (*Guards, error) {
 func (g *Guards) All() iter.Seq2[string, guard.Spec] {
 	return func(yield func(string, guard.Spec) bool) {
 		for m := range g.methods.Sorted() {
-			if !yield(m.Name, m.Spec) {
+			if !yield(m.Name, m.Runner.Specs()[0]) {
 				return
 			}
 		}

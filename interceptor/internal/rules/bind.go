@@ -30,8 +30,8 @@ const (
 // Bound is a method with its guard, ready to run. It is immutable.
 type Bound struct {
 	Name      string
-	Rule      string // what it comes from
-	Spec      guard.Spec
+	Rule      string     // what it comes from
+	Spec      guard.Spec // as it was made; the name stays
 	Streaming bool
 	Runner    *guard.Runner
 	Request   reflect.Type             // what handlers get, a pointer
@@ -194,20 +194,17 @@ func (b *binder) prepare(r Rule, name string) (*Bound, error) {
 		}
 		can = append(can, guard.ServesFallback)
 	}
+	if m.Single && m.Response == nil {
+		can = append(can, guard.MustAnswer)
+	}
 	var err error
 	m.Runner, err = r.guard.Prepare(roots.RPC(keyexpr.Type(m.Request)), can...) // whose errors name the guard
 	if err != nil {
 		return nil, err
 	}
-	specs := m.Runner.Specs()
-	m.Spec = specs[0]
-	if m.Single && m.Response == nil && slices.ContainsFunc(specs, skips) {
-		return nil, r.errorf("a skipped call must answer something, but the type of its responses is not known: let the guard fail")
-	}
+	m.Spec = m.Runner.Specs()[0]
 	return m, nil
 }
-
-func skips(s guard.Spec) bool { return s.Busy == guard.Skip || s.Outage == guard.Skip }
 
 // describe fills in what the descriptor of m says. A method without one is all right if its request type is known.
 func (m *Bound) describe(d protoreflect.MethodDescriptor) error {
@@ -244,7 +241,7 @@ func (ms Methods) Sorted() iter.Seq[*Bound] {
 func (ms Methods) String() string {
 	var b strings.Builder
 	for m := range ms.Sorted() {
-		fmt.Fprintf(&b, "%s  %s  (%s)\n", m.Name, m.Spec, m.Rule)
+		fmt.Fprintf(&b, "%s  %s  (%s)\n", m.Name, m.Runner.Specs()[0], m.Rule)
 	}
 	return b.String()
 }

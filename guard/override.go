@@ -1,0 +1,157 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/latchkey-go/latchkey/internal/suggest"
+	"github.com/latchkey-go/latchkey/keyexpr"
+)
+
+// Override changes the declarations of guards: what the Spec under a guard's name gives takes the place of what code and tags
+// say, and is checked with it. Before the guards are made, call it with what ParseSpecs read, and Check afterwards. Of several
+// calls, as for a file and then an environment variable, the last has the last word on what it gives.
+//
+// It may be called again while the program runs, as with a file that has changed. Calls that are under way go on with what they began with, and the
+// next ones have the new declaration. A new key or condition is checked against the requests of each function and route that the guard stands before.
+// What can't change there is the name, the kind of lock, and whether a Fallback is ever wanted. What a later call does not give stays as
+// it was said before. Between calls with an old and a new key there is no exclusion.
+//
+// All specs are taken, or none: the error joins what is wrong with each, and nothing has changed.
+func (r *Registry) Override(specs map[string]Spec) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	said := maps.Clone(r.overrides)
+	var faults []error
+	var sites []*site
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		s := specs[name]
+		if s.Name != "" && s.Name != name {
+			faults = append(faults, fmt.Errorf("guard %q: Override can't change the name to %q", name, s.Name))
+		}
+		merged := said[name]
+		merged.merge(s, s.given())
+		said[name] = merged
+		if e := r.entries[name]; e != nil {
+			sites = append(sites, e.sites...)
+		}
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	if err := r.refitLocked(said, sites...); err != nil {
+		return err
+	}
+	r.overrides = said
+	return nil
+}
+
+// refitLocked fits the guards of sites once more, with what is said to Override, for calls that are yet to begin. After an error all is as before.
+func (r *Registry) refitLocked(said map[string]Spec, sites ...*site) error {
+	next := make(map[*site]*Runner) // a Stack may be in sites for each of its guards
+	var faults []error
+	for _, at := range sites {
+		if _, done := next[at]; !done {
+			run, err := at.refit(r, said)
+			next[at], faults = run, append(faults, err)
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	for at, run := range next {
+		at.change(run)
+	}
+	return nil
+}
+
+// said is what was said to Override so far. It does not change.
+func (r *Registry) said() map[string]Spec {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.overrides
+}
+
+// override changes g as was said to Override of its registry.
+func (g *Guard) override(said func(*Registry) map[string]Spec) {
+	if g.registry != nil {
+		g.said = said(g.registry)[g.spec.Name]
+		g.fromSpec(g.said)
+	}
+}
+
+// Check reports each name given to Override that no guard has, or one that is in front of nothing. Call it when all guards have been made.
+func (r *Registry) Check() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	names := slices.Sorted(maps.Keys(r.entries))
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
+		switch {
+		case r.entries[name] != nil:
+		case r.made[name]:
+			faults = append(faults, fmt.Errorf("guard: Override of %q, which was made and is in front of nothing: give it to a function or a route", name))
+		default:
+			faults = append(faults, fmt.Errorf("guard: Override of %q, which is the name of no guard%s", name, suggest.Ending(name, names)))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// site is a function or a route with the guard in front of it, or the Stack.
+type site struct {
+	guard  Guard // as it came here, before Override
+	roots  keyexpr.Roots
+	can    []Ability
+	runner *Runner // that the function or the route has
+}
+
+// like reports whether s is the same guard in front of the same sort of function. Such places share a Runner, as a program may make one for each of
+// its tenants, and forget it.
+func (s *site) like(other *site) bool {
+	g, o := &s.guard, &other.guard
+	return g.origin == o.origin && g.owner == o.owner && g.spec == o.spec && slices.Equal(g.rest, o.rest) &&
+		slices.Equal(s.can, other.can) && reflect.DeepEqual(s.roots, other.roots)
+}
+
+// refit fits the guards of s once more, of which those in r have what is said to Override.
+func (s *site) refit(r *Registry, said map[string]Spec) (*Runner, error) {
+	g := s.guard
+	next, err := g.fitTo(s.roots, s.can, func(*Registry) map[string]Spec { return said })
+	if err != nil {
+		return nil, err
+	}
+	var faults []error
+	for old, run := s.runner, next; run != nil; old, run = old.next, run.next {
+		run.entry, run.recent = old.entry, old.recent
+		if other := run.guard.registry; other != nil && other != r {
+			faults = append(faults, run.spec.errorf("Override comes too late in a Stack of guards from several registries: make all of them In one"))
+		}
+		faults = append(faults, run.spec.errors(run.spec.fixed(&old.spec)))
+	}
+	return next, errors.Join(faults...)
+}
+
+// fixed describes what can't be as s says in a guard that was made as old.
+func (s *Spec) fixed(old *Spec) (faults []error) {
+	for _, a := range attributes {
+		frozen := a.field&(fieldKind|fieldArgs) != 0 || a.field&(fieldBusy|fieldOutage) != 0 && s.fallsBack() && !old.fallsBack()
+		if was, is := a.format(old), a.format(s); frozen && was != is {
+			faults = append(faults, fmt.Errorf("%s=%s can't become %s while the guard is in use: restart the program with it", a.name, was, is))
+		}
+	}
+	return faults
+}
+
+// change has calls that are yet to begin run next.
+func (s *site) change(next *Runner) {
+	for old, run := s.runner.Current(), next; run != nil; old, run = old.next, run.next {
+		if run.entry != nil {
+			run.entry.runner.CompareAndSwap(old, run)
+		}
+	}
+	s.runner.latest.Store(next)
+}
