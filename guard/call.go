@@ -181,7 +181,7 @@ func (c *call) acquire(keys []string) error {
 	if err := c.spec.canKeep(c.work.holds); err != nil {
 		return err
 	}
-	c.work.Context, c.work.guard = ctx, &c.spec.Name //nolint:fatcontext // one a call
+	c.work.Context, c.work.runner = ctx, c.Runner //nolint:fatcontext // one a call
 	c.locked, c.since = true, c.beginning()
 	if c.record != nil {
 		c.beginHold()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -24,6 +25,7 @@ type config struct {
 	meters    metric.MeterProvider
 	observers []func(context.Context, Event)
 	hooks     []func(context.Context, Event) // of AfterRelease
+	log       *slog.Logger                   // of option Log
 	wantKeys  bool                           // by an observer
 	functions []keyexpr.Option
 	registry  *Registry

@@ -22,7 +22,7 @@ func (r *Registry) Explain(ctx context.Context, name string, facts map[string]js
 			return Explanation{}, e.spec().errorf("no fact is called %q here%s", root, suggest.Ending(root, e.info().Roots))
 		}
 	}
-	return e.runner.Load().Explain(ctx, func(root string) (any, error) {
+	return e.runner.Explain(ctx, func(root string) (any, error) {
 		text, ok := facts[root]
 		if !ok {
 			return nil, fmt.Errorf("%w: %s is not given", ErrKey, root)
@@ -39,7 +39,7 @@ func (r *Registry) Explain(ctx context.Context, name string, facts map[string]js
 // without a template, as with a KeyFunc, is never among them.
 func (r *Registry) Match(key string) (names []string) {
 	for _, e := range r.list() {
-		r := e.runner.Load()
+		r := e.runner.Current()
 		if r.key == nil {
 			continue
 		}

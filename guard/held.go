@@ -15,7 +15,7 @@ import (
 // nested guards can be walked from the inside out.
 type heldContext struct {
 	context.Context
-	guard    *string // its name
+	runner   *Runner // of the guard
 	holds    []lock.Hold
 	extended atomic.Bool
 	over     atomic.Bool // the locks are given back
@@ -33,7 +33,7 @@ func (c *heldContext) Value(key any) any {
 // heldBy returns the innermost mark above ctx that the named guard has made, or nil; an empty name is any guard.
 func heldBy(ctx context.Context, name string) *heldContext {
 	c, _ := ctx.Value(heldKey{}).(*heldContext)
-	for c != nil && name != "" && *c.guard != name {
+	for c != nil && name != "" && c.runner.spec.Name != name {
 		c, _ = c.Context.Value(heldKey{}).(*heldContext)
 	}
 	return c
@@ -90,7 +90,7 @@ func (h Hold) Name() string {
 	if h.c == nil {
 		return ""
 	}
-	return *h.c.guard
+	return h.c.runner.spec.Name
 }
 
 // Token returns the fencing token, and 0 if there is none; see the function Token.
@@ -204,7 +204,7 @@ func (h Hold) failed(ctx context.Context, err error) error {
 	case isLoss(err):
 		return h.fail(ErrLost, err)
 	case ctx.Err() != nil:
-		return fmt.Errorf("guard %q: %w", *h.c.guard, err)
+		return fmt.Errorf("guard %q: %w", h.c.runner.spec.Name, err)
 	case errors.Is(err, lock.ErrRefused):
 		return h.fail(ErrFault, err)
 	}
@@ -212,5 +212,5 @@ func (h Hold) failed(ctx context.Context, err error) error {
 }
 
 func (h Hold) fail(sentinel, cause error) error {
-	return &Error{Guard: *h.c.guard, Err: sentinel, Cause: cause}
+	return &Error{Guard: h.c.runner.spec.Name, Err: sentinel, Cause: cause}
 }

@@ -39,7 +39,7 @@ func logTo(l *slog.Logger, keys bool) Option {
 		}
 		own := &logger{Logger: l, keys: keys, recent: make(map[lineKind]*lineCount)}
 		c.observers = append(c.observers, own.log)
-		c.wantKeys = true
+		c.wantKeys, c.log = true, l
 	})
 }
 

@@ -39,20 +39,17 @@ func (r *Registry) Override(specs map[string]Spec) error {
 			sites = append(sites, e.sites...)
 		}
 	}
-	if len(faults) > 0 {
-		return errors.Join(faults...)
-	}
-	if err := r.refitLocked(said, sites...); err != nil {
+	if err := r.refitLocked(said, faults, sites...); err != nil {
 		return err
 	}
 	r.overrides = said
 	return nil
 }
 
-// refitLocked fits the guards of sites once more, with what is said to Override, for calls that are yet to begin. After an error all is as before.
-func (r *Registry) refitLocked(said map[string]Spec, sites ...*site) error {
+// refitLocked fits the guards of sites once more, with what is said to Override, for calls that are yet to begin. With a fault of theirs, or one of
+// faults, all is as before.
+func (r *Registry) refitLocked(said map[string]Spec, faults []error, sites ...*site) error {
 	next := make(map[*site]*Runner) // a Stack may be in sites for each of its guards
-	var faults []error
 	for _, at := range sites {
 		if _, done := next[at]; !done {
 			run, err := at.refit(r, said)
@@ -63,7 +60,9 @@ func (r *Registry) refitLocked(said map[string]Spec, sites ...*site) error {
 		return err
 	}
 	for at, run := range next {
-		at.change(run)
+		for old := at.runner; old != nil; old, run = old.next, run.next {
+			old.latest.Store(run)
+		}
 	}
 	return nil
 }
@@ -121,10 +120,7 @@ func (s *site) like(other *site) bool {
 func (s *site) refit(r *Registry, said map[string]Spec) (*Runner, error) {
 	g := s.guard
 	next, err := g.fitTo(s.roots, s.can, func(*Registry) map[string]Spec { return said })
-	if err != nil {
-		return nil, err
-	}
-	var faults []error
+	faults := []error{err}
 	for old, run := s.runner, next; run != nil; old, run = old.next, run.next {
 		run.entry, run.recent = old.entry, old.recent
 		if other := run.guard.registry; other != nil && other != r {
@@ -144,14 +140,4 @@ func (s *Spec) fixed(old *Spec) (faults []error) {
 		}
 	}
 	return faults
-}
-
-// change has calls that are yet to begin run next.
-func (s *site) change(next *Runner) {
-	for old, run := s.runner.Current(), next; run != nil; old, run = old.next, run.next {
-		if run.entry != nil {
-			run.entry.runner.CompareAndSwap(old, run)
-		}
-	}
-	s.runner.latest.Store(next)
 }

@@ -21,8 +21,8 @@ import (
 )
 
 // A Registry knows the guards of a program: those that were made with the option In. It lists them, gives all of them the
-// same observers, changes their declarations before they are made, switches them while they run, and lets them end in
-// peace. It is safe for concurrent use.
+// same observers, changes their declarations, switches them while they run, and lets them end in peace. It is safe for
+// concurrent use.
 //
 //	reg := guard.Must(guard.NewRegistry(guard.Log(logger)))
 //	err := reg.Override(specs) // from a file
@@ -31,6 +31,10 @@ import (
 //	err = reg.Check() // is every name in the file that of a guard?
 //	…
 //	report, err := reg.Drain(ctx) // when the program ends
+//
+// A Registry notices where its guards are taken under each other's locks, in a Stack or by nested calls. Two that it has seen in both orders, A under B
+// and B under A, can have two calls wait for each other. It says so once for each pair, as a line of Log at WARN: take them in one
+// order, or declare both keys in one guard.
 type Registry struct {
 	shared config // what all guards get
 	gate   gate
@@ -111,8 +115,8 @@ type entry struct {
 	origin   *Guard // that New returned
 	owner    any    // Guard.owner
 	place    string
-	runner   atomic.Pointer[Runner] // as calls have it now, of the site where it was first listed
-	sites    []*site                // of registry.mu
+	runner   *Runner // of the site where it was first listed
+	sites    []*site // of registry.mu
 
 	mode          atomic.Int32 // a Mode
 	inside        atomic.Int64
@@ -120,6 +124,7 @@ type entry struct {
 	outcomes      map[string]*atomic.Int64
 	waits, holds  recentTimes
 	roots         keyexpr.Roots
+	outer         sync.Map // entries of guards under whose locks this one was taken; at most one for each guard
 }
 
 // register lists run, which is at a site, under its name. A guard that stands in several places is listed once, if it was given its name by an
@@ -132,11 +137,10 @@ func (r *Registry) register(run *Runner, at *site) error {
 	e, stale := r.entries[run.spec.Name], g.said != r.overrides[run.spec.Name] // as Override has come meanwhile
 	switch {
 	case e == nil:
-		e = &entry{registry: r, origin: g.origin, owner: g.owner, place: g.place, outcomes: make(map[string]*atomic.Int64, len(outcomes)), roots: at.roots}
+		e = &entry{registry: r, origin: g.origin, owner: g.owner, place: g.place, outcomes: make(map[string]*atomic.Int64, len(outcomes)), roots: at.roots, runner: run}
 		for _, outcome := range outcomes {
 			e.outcomes[outcome] = new(atomic.Int64)
 		}
-		e.runner.Store(run)
 		r.entries[run.spec.Name] = e
 	case !e.declares(g) || !stale && *e.spec() != run.spec:
 		return run.spec.errorf("the name is taken by the guard declared at %s%s", e.place, e.rename(g))
@@ -148,13 +152,13 @@ func (r *Registry) register(run *Runner, at *site) error {
 	}
 	e.sites = append(e.sites, at)
 	if stale {
-		return r.refitLocked(r.overrides, at)
+		return r.refitLocked(r.overrides, nil, at)
 	}
 	return nil
 }
 
 // spec is the declaration, as the next call has it.
-func (e *entry) spec() *Spec { return &e.runner.Load().spec }
+func (e *entry) spec() *Spec { return &e.runner.Current().spec }
 
 // declares reports whether e and g come from the same words in the program.
 func (e *entry) declares(g *Guard) bool {
@@ -245,7 +249,7 @@ func (e *entry) count(ev *Event, locked bool) {
 }
 
 func (e *entry) info() Info {
-	run := e.runner.Load()
+	run := e.runner.Current()
 	i := Info{
 		Spec: run.spec, Place: e.place, Mode: Mode(e.mode.Load()),
 		Waiting: e.waiting.Load(), Held: e.held.Load(), Outcomes: make(map[string]int64),

@@ -136,6 +136,9 @@ func (c *call) drained() (ran bool, outcome string, err error) {
 // take is acquire for a call that a Drain must get out of the line: it returns ErrDraining then. Only the acquisition and its holds have
 // the context that a Drain ends, and leave after it. All else of the call has the caller's.
 func (c *call) take(keys []string) error {
+	if c.entry != nil && (c.nested || c.above != nil) {
+		c.noteOrder()
+	}
 	if c.entry == nil || c.nested || c.spec.Wait == 0 && c.spec.Busy != Replace {
 		return c.acquire(keys)
 	}
