@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -202,5 +203,19 @@ func TestOverriddenToSkip(t *testing.T) {
 	listed, err := interceptor.New(interceptor.Method(healthpb.Health_Check_FullMethodName, g))
 	if err != nil || !strings.Contains(listed.String(), "busy=skip") {
 		t.Errorf("New = %v, %v, want what the registry says in the list", listed, err)
+	}
+}
+
+// Where nothing can be answered in place of the method, a guard that is in use does not begin to skip.
+func TestOverriddenToSkipLater(t *testing.T) {
+	reg := guard.Must(guard.NewRegistry())
+	g := newGuard(t, memlock.New(), guard.In(reg), guard.Key("k"), guard.OneKey())
+	guards := guard.Must(interceptor.New(interceptor.Method("/shop.v1.Basket/Put", g, interceptor.Request[*testpb.SimpleRequest]())))
+	err := reg.Override(map[string]guard.Spec{"g": {Busy: guard.Skip}})
+	if err == nil || !strings.Contains(err.Error(), `guard "g": a skipped call must answer something`) {
+		t.Errorf("Override = %v", err)
+	}
+	if err := reg.Override(map[string]guard.Spec{"g": {Wait: time.Second}}); err != nil || !strings.Contains(guards.String(), "wait=1s") {
+		t.Errorf("Override = %v, and the list is %s", err, guards)
 	}
 }

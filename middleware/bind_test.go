@@ -265,6 +265,44 @@ func TestOverriddenMethods(t *testing.T) {
 	}
 }
 
+// A guard before a handler takes what its registry says while it runs: other methods, and another member of the body, of which another spelling is refused.
+func TestOverriddenWhileItRuns(t *testing.T) {
+	reg := guard.Must(guard.NewRegistry())
+	l := memlock.New()
+	g := guard.Must(guard.New(l, guard.In(reg), guard.Name("orders"), guard.Key("order:#{body.id}")))
+	h := guard.Must(middleware.New(g))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	guard.Must(l.Acquire(t.Context(), lock.Request{Key: "order:7"}))
+	guard.Must(l.Acquire(t.Context(), lock.Request{Key: "tenant:3"}))
+	status := func(method, body string) int {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(method, "/", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	if got := status(http.MethodPost, `{"id": 7, "Tenant": 3}`); got != http.StatusConflict {
+		t.Errorf("before: %d", got)
+	}
+	if err := reg.Override(map[string]guard.Spec{"orders": {Key: `tenant:#{body.tenant ?? "none"}`, Methods: "POST"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		method, body string
+		want         int
+	}{
+		{http.MethodPost, `{"id": 7, "tenant": 4}`, http.StatusOK},
+		{http.MethodPost, `{"id": 8, "tenant": 3}`, http.StatusConflict},
+		{http.MethodPost, `{"id": 8, "Tenant": 3}`, http.StatusBadRequest},
+		{http.MethodPut, `{"id": 8, "tenant": 3}`, http.StatusOK},
+	} {
+		if got := status(tt.method, tt.body); got != tt.want {
+			t.Errorf("%s %s: %d, want %d", tt.method, tt.body, got, tt.want)
+		}
+	}
+	if err := reg.Override(map[string]guard.Spec{"orders": {Key: "tenant:#{path.id}#{bod.x}"}}); err == nil {
+		t.Error("a key that reads what there is not was taken")
+	}
+}
+
 // TestStackWithAKeyFunc has a key function in a guard that is not the first.
 func TestStackWithAKeyFunc(t *testing.T) {
 	l := memlock.New()
