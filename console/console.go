@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 
@@ -43,6 +44,9 @@ func newHandler(client inspector, registry *guard.Registry, opts []Option) (*han
 		opt.apply(&h.config)
 	}
 	h.log = cmp.Or(h.log, slog.Default())
+	if h.allowSwitch == nil || registry == nil {
+		h.allowSwitch = func(*http.Request) error { return errNoSwitch }
+	}
 	h.list = newListFeed(client)
 	h.locks.feeds = make(map[string]*feed[*lockState])
 	h.ending, h.end = context.WithCancel(context.Background())
@@ -60,6 +64,7 @@ type handler struct {
 	forms    *forms
 	list     *feed[*listState]
 	locks    lockFeeds
+	switches switches
 	streams  streams
 
 	servers sync.Map           // those that will tell when they shut down
@@ -79,50 +84,34 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.site.ServeHTTP(w, r)
 }
 
-// pages are by the last element of their path. Those that take a POST are in posts.
-func (h *handler) page(r *http.Request) http.HandlerFunc {
-	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-	if r.Method == http.MethodPost {
-		switch name {
-		case "free":
-			return h.free
-		case "find":
-			return h.find
-		}
-		return nil
+// pages are by method and the last element of their path.
+func (h *handler) pages() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"GET ": h.listPage, "GET lock": h.lockPage, "GET guards": h.guardsPage, "GET find": h.findPage, "POST find": h.find,
+		"GET free": h.confirmPage, "POST free": h.free, "GET frees": h.freesPage, "GET switch": h.switchPage, "POST switch": h.switchPage,
+		"GET events": h.events, "GET style.css": h.file, "GET script.js": h.file, "GET icon.svg": h.file,
 	}
-	switch name {
-	case "":
-		return h.listPage
-	case "lock":
-		return h.lockPage
-	case "free":
-		return h.confirmPage
-	case "find":
-		return h.findPage
-	case "guards":
-		return h.guardsPage
-	case "frees":
-		return h.freesPage
-	case "events":
-		return h.events
-	case "style.css", "script.js", "icon.svg":
-		return func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, web, "web/"+name) }
-	}
-	return nil
+}
+
+// file answers with a file of the site.
+func (h *handler) file(w http.ResponseWriter, r *http.Request) {
+	http.ServeFileFS(w, r, web, "web/"+path.Base(r.URL.Path))
 }
 
 // route answers what has passed all checks.
 func (h *handler) route(w http.ResponseWriter, r *http.Request) {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost:
+	method := r.Method
+	switch method {
+	case http.MethodGet, http.MethodPost:
+	case http.MethodHead:
+		method = http.MethodGet
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		http.Error(w, "The console takes GET, HEAD and POST.", http.StatusMethodNotAllowed)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if page := h.page(r); page != nil {
+	if page := h.pages()[method+" "+r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]; page != nil {
 		page(w, r)
 		return
 	}

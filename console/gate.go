@@ -103,4 +103,7 @@ func (h *handler) mayFree(r *http.Request) error {
 	return h.allowFree(r)
 }
 
-var errReadOnly = errors.New("the console was made without console.AllowFree")
+var (
+	errReadOnly = errors.New("the console was made without console.AllowFree")
+	errNoSwitch = errors.New("the console was made without console.AllowSwitch, or without a registry")
+)

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"html/template"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -17,13 +19,17 @@ type guardsBody struct {
 	Status   statusView
 }
 
+// guardView is a row of the page.
 type guardView struct {
-	Name, Template, Spec, Shape, Place, Mode string
-	Kind                                     string
-	Waiting, Held                            int64
-	Calls                                    int64
-	Outcomes                                 []outcomeView
-	Wait, Hold                               timesView
+	guard.Info // without the name in its Spec
+	Name       string
+	Locks      template.URL // those in the list that it may have taken; empty if that is not known
+	Calls      int64
+	Failing    bool // there are outcomes that are bad
+	Outcomes   []outcomeView
+	Wait, Hold timesView
+	Switched   *Switched    // by hand, or nil
+	Switch     template.URL // where to switch it, if this visitor may
 }
 
 type outcomeView struct {
@@ -66,33 +72,44 @@ var bad = map[string]bool{
 }
 
 func (h *handler) guardsPage(w http.ResponseWriter, r *http.Request) {
-	f := frame{Title: "Guards", Page: "guards", Body: h.guardsBody(), Stream: link("events").with("of", "guards").URL(), Again: "guards"}
+	f := frame{Title: "Guards", Page: "guards", Body: h.guardsBody(h.allowSwitch(r) == nil), Stream: link("events").with("of", "guards").URL(), Again: "guards"}
 	f.reload(r)
 	h.render(w, http.StatusOK, "guards", f)
 }
 
-func (h *handler) guardsBody() guardsBody {
+func (h *handler) guardsBody(maySwitch bool) guardsBody {
 	b := guardsBody{Registry: h.registry != nil, Status: statusView{Text: "As of " + time.Now().Format(time.TimeOnly) + ", in this process, since it started."}}
 	if h.registry == nil {
 		return b
 	}
+	var fine []guardView
 	for info := range h.registry.All() {
-		b.Guards = append(b.Guards, newGuardView(info))
+		if v := h.guardView(info, maySwitch); v.Failing {
+			b.Guards = append(b.Guards, v)
+		} else {
+			fine = append(fine, v)
+		}
 	}
+	b.Guards = append(b.Guards, fine...)
 	return b
 }
 
-func newGuardView(i guard.Info) guardView {
-	spec := i.Spec
-	spec.Name = "" // stands above it
-	v := guardView{
-		Name: i.Spec.Name, Template: i.Spec.Key, Shape: i.Shape, Place: i.Place, Mode: i.Mode.String(), Kind: i.Spec.Kind.String(),
-		Waiting: i.Waiting, Held: i.Held, Wait: newTimes(&i.Waits), Hold: newTimes(&i.Holds), Spec: spec.String(),
+func (h *handler) guardView(i guard.Info, maySwitch bool) guardView {
+	v := guardView{Info: i, Name: i.Spec.Name, Wait: newTimes(&i.Waits), Hold: newTimes(&i.Holds)}
+	v.Spec.Name = "" // stands beside it
+	if s, ok := h.switches.by.Load(v.Name); ok && s.(*Switched).Mode == i.Mode {
+		v.Switched = s.(*Switched)
+	}
+	if start, _, _ := strings.Cut(i.Shape, "<"); start != "" && h.show != nil && h.show(i.Shape) == i.Shape {
+		v.Locks = link("./").with("q", start).URL()
+	}
+	if maySwitch && i.Spec.Switchable {
+		v.Switch = link("switch").with("guard", v.Name).URL()
 	}
 	for _, name := range guard.Outcomes() {
 		if n := i.Outcomes[name]; n > 0 {
 			v.Outcomes = append(v.Outcomes, outcomeView{name, n, bad[name]})
-			v.Calls += n
+			v.Calls, v.Failing = v.Calls+n, v.Failing || bad[name]
 		}
 	}
 	return v

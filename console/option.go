@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -17,12 +18,14 @@ type optionFunc func(*config)
 func (f optionFunc) apply(c *config) { f(c) }
 
 type config struct {
-	authorize func(*http.Request) error
-	allowFree func(*http.Request) error
-	who       func(*http.Request) string
-	show      func(key string) string
-	onFree    func(context.Context, Freed)
-	log       *slog.Logger
+	authorize   func(*http.Request) error
+	allowFree   func(*http.Request) error
+	allowSwitch func(*http.Request) error
+	who         func(*http.Request) string
+	show        func(key string) string
+	onFree      func(context.Context, Freed)
+	onSwitch    func(context.Context, Switched)
+	log         *slog.Logger
 }
 
 // Authorize opens the console to requests for which check returns nil, wherever they come from. Without it, or with a nil
@@ -40,7 +43,15 @@ func AllowFree(check func(*http.Request) error) Option {
 	return optionFunc(func(c *config) { c.allowFree = check })
 }
 
-// Who says who sends a request, for the account of locks that were freed: the user that a proxy or a session names. Without
+// AllowSwitch lets those switch guards by hand for whom check returns nil; it is asked after Authorize. It is about guards whose declaration says
+// switchable, as for [guard.Registry.Switch], in this process only: off, to shadow mode, or on. Each is switched for a time of at most 24 hours, after
+// which it has the mode that it had before, unless it was switched otherwise meanwhile. Without AllowSwitch, or with a nil check, nobody can. The
+// error is logged and not shown.
+func AllowSwitch(check func(*http.Request) error) Option {
+	return optionFunc(func(c *config) { c.allowSwitch = check })
+}
+
+// Who says who sends a request, for the account of locks that were freed and guards that were switched: the user that a proxy or a session names. Without
 // it, the form asks for a name, and believes it.
 func Who(name func(*http.Request) string) Option {
 	return optionFunc(func(c *config) { c.who = name })
@@ -79,8 +90,27 @@ func OnFree(f func(ctx context.Context, freed Freed)) Option {
 	return optionFunc(func(c *config) { c.onFree = f })
 }
 
-// Log takes the place of slog.Default for a line about each lock that was freed and each form that was refused, at WARN, and about
-// each other request that was refused, at INFO.
+// Switched is the account of a guard that was switched by hand, or back when the time of that was over.
+type Switched struct {
+	// Guard is its name. Who switched it, as the option Who says or, without that, as they wrote themselves; Remote is the address of their
+	// request, and Reason what they gave as the reason.
+	Guard, Who, Remote, Reason string
+	// Mode is what the guard was switched to, and Before the mode that it has again when the time is over.
+	Mode, Before guard.Mode
+	// Time is when, and Until when it ends. That is zero where nothing ends, as the guard has the mode from before.
+	Time, Until time.Time
+	// Ended is whether it was switched back because the time is over: from Before, to Mode.
+	Ended bool
+}
+
+// OnSwitch calls f for each guard that was switched by hand, before the answer is sent, and when it is switched back because its time is over. The
+// context does not end with the request. Each is also logged: see Log.
+func OnSwitch(f func(ctx context.Context, switched Switched)) Option {
+	return optionFunc(func(c *config) { c.onSwitch = f })
+}
+
+// Log takes the place of slog.Default for a line about each lock that was freed, each guard that was switched and each form that was refused, at
+// WARN, and about each other request that was refused, at INFO.
 // Keys are in it as far as ShowKeys shows them.
 func Log(l *slog.Logger) Option {
 	return optionFunc(func(c *config) { c.log = l })

@@ -219,7 +219,7 @@ func TestLockNamesItsGuards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	get(t, serveHandler(t, h)+"/lock?key=order:7").wants(t, "lock", http.StatusOK, `<a href="guards#settle">settle</a>`)
+	get(t, serveHandler(t, h)+"/lock?key=order:7").wants(t, "lock", http.StatusOK, `<a href="guards#g-settle">settle</a>`)
 }
 
 // Ten thousand locks make a page that can be used.

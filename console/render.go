@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -13,20 +14,11 @@ import (
 var web embed.FS
 
 // pages are the templates of all pages, and of their parts that change.
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"thousands": thousands,
-	"dict":      dict,
-}).ParseFS(web, "web/*.html"))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"thousands": thousands}).ParseFS(web, "web/*.html"))
 
 // thousands writes a number with commas.
 func thousands(n any) string {
-	var text string
-	switch n := n.(type) {
-	case int:
-		text = strconv.Itoa(n)
-	case int64:
-		text = strconv.FormatInt(n, 10)
-	}
+	text := fmt.Sprint(n)
 	var b strings.Builder
 	for i, digit := range text {
 		if i > 0 && (len(text)-i)%3 == 0 && text[i-1] != '-' {
@@ -35,16 +27,6 @@ func thousands(n any) string {
 		b.WriteRune(digit)
 	}
 	return b.String()
-}
-
-// dict is a map of what follows, by name, for templates that want more than one thing.
-func dict(pairs ...any) map[string]any {
-	m := make(map[string]any, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name, _ := pairs[i].(string)
-		m[name] = pairs[i+1]
-	}
-	return m
 }
 
 // render answers with a page. Nothing is sent before all of it is there.

@@ -20,15 +20,9 @@ type seal struct {
 
 func newSeal() *seal {
 	keys := make([]byte, 64)
-	_, _ = rand.Read(keys) // never fails
-	block, err := aes.NewCipher(keys[:32])
-	if err != nil {
-		panic(err) // 32 bytes are a key
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err) // AES has the block size that this wants
-	}
+	_, _ = rand.Read(keys)               // never fails
+	block, _ := aes.NewCipher(keys[:32]) // never fails: 32 bytes are a key
+	aead, _ := cipher.NewGCM(block)      // never fails: AES has the block size that this wants
 	return &seal{secret: keys[32:], aead: aead}
 }
 

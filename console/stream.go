@@ -67,10 +67,11 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 func (h *handler) source(r *http.Request) (func(context.Context, *stream), error) {
 	switch r.URL.Query().Get("of") {
 	case "guards":
+		maySwitch := h.allowSwitch(r) == nil
 		return func(ctx context.Context, s *stream) {
 			ticker := time.NewTicker(guardsRest)
 			defer ticker.Stop()
-			for s.update(h.fragment("guards-live", h.guardsBody())) == nil {
+			for s.update(h.fragment("guards-live", h.guardsBody(maySwitch))) == nil {
 				select {
 				case <-ctx.Done():
 					return

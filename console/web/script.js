@@ -45,7 +45,7 @@
 			if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
 			return;
 		}
-		for (const a of [...old.attributes]) if (!fresh.hasAttribute(a.name)) old.removeAttribute(a.name);
+		for (const a of [...old.attributes]) if (a.name !== "open" && !fresh.hasAttribute(a.name)) old.removeAttribute(a.name);
 		for (const a of fresh.attributes) if (old.getAttribute(a.name) !== a.value) old.setAttribute(a.name, a.value);
 		children(old, fresh);
 	};
