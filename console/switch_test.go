@@ -237,6 +237,11 @@ func TestSwitchEnds(t *testing.T) {
 			hand(t, s, guard.Shadow, 80*time.Minute)
 		}, guard.On, 1},
 		{"on by hand", func(t *testing.T, s *switcher) { hand(t, s, guard.Off, time.Hour); hand(t, s, guard.On, time.Minute) }, guard.On, 0},
+		{"on by hand, and off by the program", func(t *testing.T, s *switcher) {
+			hand(t, s, guard.Off, time.Hour)
+			hand(t, s, guard.On, time.Minute)
+			program(s, guard.Off)
+		}, guard.Off, 0},
 		{"on by the program", func(t *testing.T, s *switcher) { hand(t, s, guard.Off, time.Hour); program(s, guard.On) }, guard.On, 0},
 		{"shadow by the program", func(t *testing.T, s *switcher) { hand(t, s, guard.Off, time.Hour); program(s, guard.Shadow) }, guard.Shadow, 0},
 		{"off in the program", func(t *testing.T, s *switcher) { program(s, guard.Off); hand(t, s, guard.On, time.Hour) }, guard.Off, 1},

@@ -133,16 +133,18 @@ func command[P, R any](c cdp.Command[P, R], params P) step {
 
 // world is a Redis, its clients, and a console.
 type world struct {
-	redis *redistest.Server
-	url   string
-	freed chan console.Freed
+	redis    *redistest.Server
+	url      string
+	freed    chan console.Freed
+	switched chan console.Switched
 }
 
 func newWorld(t *testing.T, registry *guard.Registry) *world {
 	t.Helper()
-	w := &world{redis: redistest.Start(t), freed: make(chan console.Freed, 8)}
+	w := &world{redis: redistest.Start(t), freed: make(chan console.Freed, 8), switched: make(chan console.Switched, 8)}
 	page, err := console.New(w.client(t, ""), registry,
-		console.ShowKeys(console.Whole), console.AllowFree(func(*http.Request) error { return nil }),
+		console.ShowKeys(console.Whole), console.AllowFree(func(*http.Request) error { return nil }), console.AllowSwitch(func(*http.Request) error { return nil }),
+		console.OnSwitch(func(_ context.Context, s console.Switched) { w.switched <- s }),
 		console.OnFree(func(_ context.Context, f console.Freed) { w.freed <- f }), console.Log(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	if err != nil {
 		t.Fatal(err)

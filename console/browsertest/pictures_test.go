@@ -48,7 +48,7 @@ func TestPictures(t *testing.T) {
 		run(t, ctx, "look", chromedp.EmulateViewport(l.width, l.height, chromedp.EmulateScale(l.scale)),
 			command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}))
 		for _, page := range []struct{ name, at, ready string }{
-			{"locks", "", `tr[id]`}, {"lock", "lock?key=order:42", "#free"}, {"free", "free?key=order:42", "#do-free"}, {"guards", "guards", ".figures table"}, {"find", "find", "#what"},
+			{"locks", "", `tr[id]`}, {"lock", "lock?key=order:42", "#free"}, {"free", "free?key=order:42", "#do-free"}, {"guards", "guards", "table.guards"}, {"switch", "switch?guard=invoice.pay", "#do-switch"}, {"find", "find", "#what"},
 		} {
 			run(t, ctx, page.name+" "+l.name, chromedp.Navigate(w.url+page.at), chromedp.WaitVisible(page.ready))
 			if ask(t, ctx, page.name, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`)) {

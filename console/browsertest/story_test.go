@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -69,6 +70,53 @@ func TestSomebodyFreesALock(t *testing.T) {
 		t.Errorf("account %+v", f)
 	}
 	run(t, ctx, "the next holder", chromedp.WaitVisible("#free"), shows("#why", "orders-b21d"))
+}
+
+// Somebody switches a guard off, for a short time. The page of the guards says so, and that it is over; what is open on it stays open.
+func TestSomebodySwitchesAGuard(t *testing.T) {
+	ctx := browser(t)
+	complaints(t, ctx)
+	registry := guard.Must(guard.NewRegistry())
+	w := newWorld(t, registry)
+	w.guards(t, registry, w.client(t, ""))
+	const row = `tr[id="g-invoice.pay"]`
+	open := chromedp.Evaluate[bool](fmt.Sprintf("document.querySelector('%s details').open", row))
+	run(t, ctx, "guards", chromedp.Navigate(w.url+"guards"), shows("#link", "live"), shows(row+" .mode", "on"),
+		chromedp.Click(row+" summary"), chromedp.WaitVisible(row+" dl"))
+	if ask(t, ctx, "switches", chromedp.Evaluate[int](`document.querySelectorAll(".switch").length`)) != 1 {
+		t.Error("not only the guard that is switchable can be switched")
+	}
+	if err := registry.Switch("invoice.pay", guard.Shadow); err != nil {
+		t.Fatal(err)
+	}
+	run(t, ctx, "switched by the program", shows(row+" .mode", "shadow"))
+	if !ask(t, ctx, "details", open) {
+		t.Error("an update has closed what was open")
+	}
+	run(t, ctx, "the form", chromedp.Click(row+" .switch"), chromedp.WaitVisible("#do-switch"), chromedp.Click(`input[value="off"]`),
+		evaluate(`document.getElementById("for").value = "4s"`), chromedp.SendKeys("#name", "Ada"), chromedp.SendKeys("#reason", "stuck since noon"), chromedp.Click("#do-switch"))
+	if s := soon(t, "the account", w.switched); s.Guard != "invoice.pay" || s.Mode != guard.Off || s.Before != guard.Shadow || s.Who != "Ada" || s.Reason != "stuck since noon" || s.Until.Sub(s.Time) != 4*time.Second {
+		t.Errorf("account %+v", s)
+	}
+	run(t, ctx, "switched off", shows(row+" .mode", "by Ada, until "), shows(row+" .mode", ": stuck since noon"))
+	if s := soon(t, "the end", w.switched); !s.Ended || s.Mode != guard.Shadow {
+		t.Errorf("account %+v", s)
+	}
+	run(t, ctx, "switched back", shows(row+" .mode", "shadow"))
+}
+
+// The guard of a lock, and the locks of a guard, are a link away.
+func TestGuardAndItsLocks(t *testing.T) {
+	ctx := browser(t)
+	complaints(t, ctx)
+	registry := guard.Must(guard.NewRegistry())
+	w := newWorld(t, registry)
+	c := w.client(t, "")
+	hold(t, c, "order:42")
+	hold(t, c, "stock:1")
+	w.guards(t, registry, c)
+	run(t, ctx, "guards", chromedp.Navigate(w.url+"guards"), chromedp.Click(`tr[id="g-order.settle"] .keys a`), shows("#count", "1 of 2 locks"),
+		chromedp.Click(`//a[contains(., "order:42")]`), chromedp.WaitVisible("#why"), chromedp.Click(`dd a[href^="guards#"]`), chromedp.WaitVisible(`tr[id="g-order.settle"]:target`))
 }
 
 // A page that is paused asks nothing more, and goes on when it is told to.
@@ -143,7 +191,8 @@ func TestKeyboard(t *testing.T) {
 // Without JavaScript, the list, the lock's page and the confirmation work.
 func TestWithoutJavaScript(t *testing.T) {
 	ctx := browser(t)
-	w := newWorld(t, nil)
+	registry := guard.Must(guard.NewRegistry())
+	w := newWorld(t, registry)
 	held := hold(t, w.client(t, "orders-7f9c"), "order:42")
 	run(t, ctx, "no scripts", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(w.url))
 	run(t, ctx, "list", chromedp.WaitVisible(`//noscript//a[text()="Reload"]`), chromedp.WaitNotVisible("#pause"), chromedp.Click(`//a[contains(., "order:42")]`))
@@ -152,6 +201,11 @@ func TestWithoutJavaScript(t *testing.T) {
 		chromedp.SendKeys("#reason", "stuck"), chromedp.Click("#do-free"))
 	soon(t, "the end of the lock", held.Done())
 	soon(t, "the account", w.freed)
+
+	w.guards(t, registry, w.client(t, ""))
+	run(t, ctx, "guards", chromedp.Navigate(w.url+"guards"), chromedp.Click(".switch"), chromedp.WaitVisible("#do-switch"), chromedp.Click(`input[value="shadow"]`),
+		chromedp.SendKeys("#name", "Ada"), chromedp.SendKeys("#reason", "stuck"), chromedp.Click("#do-switch"), shows(".mode", "by Ada, until "))
+	soon(t, "the account", w.switched)
 }
 
 // forged is a page that sends a form to the console as soon as it is loaded.
