@@ -27,7 +27,7 @@ type inspector interface {
 }
 
 // New returns the console of client's Redis, and of the guards in registry, which may be nil. It starts nothing: Redis is
-// asked while somebody looks, and there is nothing to close. The error is a nil client or a nil option.
+// asked while somebody looks, and there is nothing to close. A guard that is switched by hand has a timer until that ends. The error is a nil client or a nil option.
 func New(client *redisson.Client, registry *guard.Registry, opts ...Option) (http.Handler, error) {
 	if client == nil {
 		return nil, errors.New("console: nil client")

@@ -1,5 +1,5 @@
 // Package console is a page for operators, to mount in a program's own mux: which locks are held in Redis, by whom, for how
-// long, and who waits; what the guards of the program do; and, where that is allowed, freeing a lock by hand.
+// long, and who waits; what the guards of the program do; and, where that is allowed, freeing a lock and switching a guard by hand.
 //
 //	page, err := console.New(client, registry, console.ShowKeys(console.Whole))
 //	…
@@ -8,7 +8,8 @@
 // # Who may see it
 //
 // As it is, the console answers requests from its own machine only, shows keys in part, and changes nothing. Each of these is
-// an option: [Authorize] opens it to others, [ShowKeys] shows more of the keys, [AllowFree] lets people free locks.
+// an option: [Authorize] opens it to others, [ShowKeys] shows more of the keys, [AllowFree] lets people free locks, and [AllowSwitch]
+// lets them switch guards.
 //
 //	console.Authorize(func(r *http.Request) error { return session.MustBe(r, "operator") }),
 //	console.AllowFree(func(r *http.Request) error { return session.MustBe(r, "on-call") }),
@@ -26,6 +27,13 @@
 // that is forged, sent again or late frees nothing, and neither does one for a lock that has another holder by now. Each lock
 // that was freed is logged with who and why, and is given to [OnFree]. The holder is told, as [redisson.Client.ForceUnlock]
 // says.
+//
+// # Switching a guard
+//
+// A guard whose declaration says switchable can be switched off, to shadow mode, or on, as by [guard.Registry.Switch]: in this process, for the
+// calls that are yet to begin. Its form is confirmed as that for freeing is, with a reason and a time of at most a day. When that is over, the guard has
+// the mode that it had before, unless it was switched otherwise meanwhile; nothing outlives the process. The page of the guards says which
+// of them is switched, by whom, why and until when. Each switching is logged, its end as well, and is given to [OnSwitch].
 //
 // # What it costs
 //

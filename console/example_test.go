@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 
@@ -44,4 +45,38 @@ func ExampleNew() {
 	fmt.Println(w.Code, w.Body)
 	// Output:
 	// 403 This console answers requests from its own machine only. The option console.Authorize opens it to others.
+}
+
+func ExampleAllowSwitch() {
+	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+	defer rdb.Close()
+	client := guard.Must(redisson.New(rdb))
+	defer client.Close()
+	registry := guard.Must(guard.NewRegistry())
+	pay := guard.Must(guard.New(client, guard.In(registry), guard.Name("pay"), guard.Key("order:#{req}"), guard.Switchable()))
+	guard.Must(guard.Action(pay, func(context.Context, string) error { return nil }))
+
+	page := guard.Must(console.New(client, registry,
+		console.AllowSwitch(func(r *http.Request) error {
+			if user, _, _ := r.BasicAuth(); user != "on-call" {
+				return errors.New("not on call")
+			}
+			return nil
+		}),
+		console.OnSwitch(func(_ context.Context, s console.Switched) {
+			fmt.Println(s.Who, "switched", s.Guard, s.Mode, "until", s.Until)
+		}),
+		console.Log(slog.New(slog.DiscardHandler)),
+	))
+	for _, user := range []string{"trainee", "on-call"} {
+		r := httptest.NewRequest(http.MethodGet, "http://localhost/switch?guard=pay", nil)
+		r.RemoteAddr = "127.0.0.1:5000"
+		r.SetBasicAuth(user, "secret")
+		w := httptest.NewRecorder()
+		page.ServeHTTP(w, r) // the form
+		fmt.Println(user, w.Code)
+	}
+	// Output:
+	// trainee 403
+	// on-call 200
 }
