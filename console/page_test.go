@@ -248,7 +248,7 @@ func TestWhy(t *testing.T) {
 	queued.Queue, queued.QueueLength, queued.Listeners = []redisson.Waiter{{ID: clientB + ":1"}, {ID: clientB + ":2"}}, 2, 1
 	fair := queued
 	fair.Queue = []redisson.Waiter{{ID: clientB + ":1", Until: time.Now().Add(time.Minute)}, {ID: clientB + ":2", Until: time.Now().Add(time.Hour)}}
-	if plain, other := kindOf(&queued), kindOf(&fair); plain != "lock" || other != "fair lock" {
+	if plain, other := kindOf(&queued), kindOf(&fair); plain != "plain" || other != "fair" {
 		t.Errorf("a lock that is waited for is a %s, and a fair one a %s", plain, other)
 	}
 	readers := redisson.Object{Key: "a", Type: redisson.TypeReadWrite, Mode: "read", HolderCount: 3, Holders: []redisson.Holder{{ID: clientA + ":1"}, {ID: clientB + ":1"}, {ID: clientB + ":2"}}}

@@ -69,7 +69,7 @@ func TestOnRedis(t *testing.T) {
 	rw := c.ReadWriteLock("customer:8")
 	take(t, rw.ReadLock())
 	list := get(t, s.URL+"/")
-	list.wants(t, "list", http.StatusOK, "4 locks", "order:42", "till:3", "report", "customer:8", "fenced lock", "read lock", c.ID())
+	list.wants(t, "list", http.StatusOK, "4 locks", "order:42", "till:3", "report", "customer:8", `kind">fenced<`, `kind">read<`, c.ID())
 	get(t, s.URL+"/lock?key=order:42").wants(t, "lock", http.StatusOK, "holds it", c.ID())
 	get(t, s.URL+"/lock?key=free").wants(t, "lock", http.StatusOK, "there is no such key")
 	answer := submit(t, s, s.URL, confirmation(t, s, "order:42"))

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/url"
@@ -173,7 +174,11 @@ func shortID(id string) string {
 }
 
 // kinds are how the list calls what it finds.
-var kinds = [...]string{"lock", "fair lock", "fenced lock", "read lock", "write lock", "semaphore", "expirable semaphore", "latch", "rate limiter"}
+var kinds = [...]string{"plain", "fair", "fenced", "read", "write", "permit", "semaphore", "latch", "rate limiter"}
+
+// KindOf is the kind of what Redis has, in the words that declare one: plain, fair, fenced, read, write and permit, and semaphore, latch or rate limiter
+// for what has no such word. A fair lock for which nobody waits, and a spin lock, look as a plain one does. Of other keys, it is the text of their type.
+func KindOf(o redisson.Object) string { return kindOf(&o) }
 
 // isFair reports whether who waits stands in the queue of a fair lock, which gives each a time; the others that wait are in the order in which they
 // are woken.
@@ -184,20 +189,15 @@ func kindOf(o *redisson.Object) string {
 	case redisson.TypeLock:
 		switch {
 		case isFair(o):
-			return "fair lock"
+			return "fair"
 		case o.Token > 0:
-			return "fenced lock"
+			return "fenced"
 		}
-		return "lock"
+		return "plain"
 	case redisson.TypeReadWrite:
-		if o.Mode == "write" {
-			return "write lock"
-		}
-		return "read lock"
-	case redisson.TypeSemaphore:
-		return "semaphore"
+		return cmp.Or(o.Mode, "read")
 	case redisson.TypeExpirableSemaphore:
-		return "expirable semaphore"
+		return "permit"
 	case redisson.TypeCountDownLatch:
 		return "latch"
 	case redisson.TypeRateLimiter:

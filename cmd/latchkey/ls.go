@@ -26,7 +26,8 @@ func (a *app) lsCommand() *cobra.Command {
 		Long: `List all locks whose keys match PATTERN, those of Redisson in Java, too. PATTERN is one of Redis' SCAN: * stands for any text, ? for
 a byte, [ab] for one of these; without it all are listed. Keys that are no locks are passed over. In a cluster, all masters are asked.
 
-WAITING is how many clients listen for the end of the lock, or wait in the queue of a fair one. HELD BY is the name of a client
+KIND is that of run --kind, as far as Redis shows it: a fair lock for which nobody waits is plain, and so is a spin lock. Others are a
+semaphore, a latch or a rate limiter. WAITING is how many clients listen for the end of the lock, or wait in the queue of a fair one. HELD BY is the name of a client
 that has one, and the id of the holder otherwise.
 
 A free plain semaphore, or a latch, is a bare number in Redis, and is listed only while somebody waits for it; show finds it by name.

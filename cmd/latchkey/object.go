@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/safe"
+	"github.com/latchkey-go/latchkey/console"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -14,6 +15,7 @@ import (
 type object struct {
 	Key         safe.String `json:"key"`
 	Type        string      `json:"type"`
+	Kind        string      `json:"kind"`
 	Mode        string      `json:"mode,omitempty"`
 	TTL         *float64    `json:"ttl_seconds"`
 	Holders     []holder    `json:"holders"`
@@ -72,7 +74,7 @@ type identity struct {
 }
 
 func document(o redisson.Object) object {
-	doc := object{Key: safe.String(o.Key), Type: o.Type.String(), Mode: o.Mode, TTL: seconds(o.TTL), Holders: []holder{}, HolderCount: o.HolderCount,
+	doc := object{Key: safe.String(o.Key), Type: o.Type.String(), Kind: console.KindOf(o), Mode: o.Mode, TTL: seconds(o.TTL), Holders: []holder{}, HolderCount: o.HolderCount,
 		Queue: []waiter{}, QueueLength: o.QueueLength, Listeners: o.Listeners, Token: o.Token}
 	if counts(o.Type) {
 		doc.Permits = &o.Permits
@@ -160,12 +162,12 @@ func waiting(o redisson.Object) int64 { return max(o.Listeners, o.QueueLength) }
 const keyWidth = 60
 
 // heading and row are the columns of a table.
-const heading = "KEY\tTYPE\tREST\tWAITING\tTOKEN\tHELD BY\n"
+const heading = "KEY\tKIND\tREST\tWAITING\tTOKEN\tHELD BY\n"
 
 func row(o redisson.Object) string {
 	token := "-"
 	if o.Token > 0 {
 		token = strconv.FormatInt(o.Token, 10)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\n", safe.Cut(o.Key, keyWidth), o.Type, rest(o.TTL), waiting(o), token, held(o))
+	return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\n", safe.Cut(o.Key, keyWidth), console.KindOf(o), rest(o.TTL), waiting(o), token, held(o))
 }

@@ -88,10 +88,7 @@ func describe(w io.Writer, o redisson.Object) {
 		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	fmt.Fprintln(w, safe.Text(o.Key))
-	line("type", "%v", o.Type)
-	if o.Mode != "" {
-		line("mode", "%s", o.Mode)
-	}
+	line("kind", "%s", console.KindOf(o))
 	if o.Type != redisson.TypeNone {
 		line("rest", "%s", rest(o.TTL))
 	}

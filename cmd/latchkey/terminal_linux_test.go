@@ -202,7 +202,7 @@ func TestProgressOnATerminal(t *testing.T) {
 		s            *redistest.Server
 		want         string // in the last line
 	}{
-		{"a table", `"$0" ls; echo said`, few, "readwrite"},
+		{"a table", `"$0" ls; echo said`, few, "write"},
 		{"a table of many", `"$0" ls; echo said`, many, "many:"},
 		{"JSON on the terminal", `"$0" ls -o json; echo said`, few, `"type":`},
 		{"a table that goes elsewhere", `"$0" ls >/dev/null; echo said`, few, "said"},

@@ -204,7 +204,8 @@ func (w *watch) tell(found map[string]redisson.Object) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.seen)) {
 		if _, there := found[key]; !there && len(found) < w.limit {
-			if err := w.event("free", redisson.Object{Key: key, Type: w.seen[key].Type}); err != nil {
+			was := w.seen[key]
+			if err := w.event("free", redisson.Object{Key: key, Type: was.Type, Mode: was.Mode, Token: was.Token}); err != nil {
 				return err
 			}
 		}
