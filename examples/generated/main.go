@@ -3,7 +3,7 @@
 //
 //	go -C examples/generated generate .                              # writes boxoffice_latchkey.go
 //	go -C examples/generated run .                                   # with locks of this process
-//	go -C examples/generated run . -redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples/generated run . --redis redis://localhost:6379     # with locks that other machines see
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Limit lets at most three calls at once use something scarce, counted over all machines: a licence, a slow partner's API.
 //
 //	go run ./examples/limit                                   # with locks of this process
-//	go run ./examples/limit -redis redis://localhost:6379     # with locks that other machines see
+//	go run ./examples/limit --redis redis://localhost:6379     # with locks that other machines see
 package main
 
 import (

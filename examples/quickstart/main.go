@@ -4,7 +4,7 @@
 //	go run ./examples/quickstart -demo     see what happens to 400 requests at once, without locks and with them
 //	go run ./examples/quickstart -console  see locks and guards on a page, while requests keep coming
 //
-// It brings a Redis of its own; -redis names another. Read guards.go first.
+// It brings a Redis of its own; --redis or LATCHKEY_REDIS_URL names another. Read guards.go first.
 package main
 
 import (
@@ -60,13 +60,16 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.DurationVar(&c.latency, "latency", 0, "how long the bank's database takes (default 1ms, or 300ms for -console)")
 	flags.BoolVar(&c.demo, "demo", false, "send many requests at once, print what became of them, and end")
 	flags.BoolVar(&c.console, "console", false, "show locks and guards on a page, on this machine only, while requests keep coming")
-	flags.Func("redis", "`URL` of a Redis, redis://host:port (default: one within this process)", func(url string) error {
+	flags.Func("redis", "`URL` of a Redis, redis://host:port; LATCHKEY_REDIS_URL without it, or else one within this process", func(url string) error {
 		o, err := redis.ParseURL(url)
 		if err == nil {
 			c.redis, c.redisAddr = url, o.Addr
 		}
 		return err
 	})
+	if url := os.Getenv("LATCHKEY_REDIS_URL"); url != "" {
+		args = append([]string{"--redis=" + url}, args...) // a flag behind it takes its place
+	}
 	if err := flags.Parse(args); err != nil {
 		return c, errors.Join(errUsage, err)
 	}

@@ -141,6 +141,12 @@ func TestParse(t *testing.T) {
 	if err != nil || c.httpAddr != "127.0.0.1:0" || c.grpcAddr != ":9091" || c.redisAddr != "redis.example:6380" || c.redis != "redis://:secret@redis.example:6380/2" {
 		t.Errorf("parse = %+v, %v", c, err)
 	}
+	t.Setenv("LATCHKEY_REDIS_URL", "redis://other.example:6379")
+	for want, args := range map[string][]string{"other.example:6379": nil, "redis.example:6380": {"--redis", "redis://redis.example:6380"}} {
+		if c, err := parse(args, io.Discard); err != nil || c.redisAddr != want {
+			t.Errorf("with the variable, parse(%q) = %+v, %v, want %s", args, c, err, want)
+		}
+	}
 }
 
 // An address that can't be used ends the program with a word on which it is.

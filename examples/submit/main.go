@@ -1,7 +1,7 @@
 // Submit takes orders over HTTP, each once, however often an impatient client sends it and to whichever instance.
 //
 //	go run ./examples/submit                                   # with locks of this process
-//	go run ./examples/submit -redis redis://localhost:6379     # with locks that other machines see
+//	go run ./examples/submit --redis redis://localhost:6379     # with locks that other machines see
 //	curl -i -H 'Idempotency-Key: 7f9c' -d '{"Item":"tea"}' localhost:8080/orders
 package main
 

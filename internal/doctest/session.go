@@ -44,7 +44,7 @@ func (s *session) printing() string {
 type Player struct {
 	// Root is the folder of the repository, in which "go" runs.
 	Root string
-	// Tools are the folders of programs that sessions call by their names, each of which takes the URL of a Redis in a flag -redis.
+	// Tools are the folders of programs that sessions call by their names, each of which takes the URL of a Redis in a flag --redis.
 	Tools []string
 }
 

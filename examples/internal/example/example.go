@@ -19,9 +19,9 @@ import (
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
-// Main is the main function of an example. The flag -redis is the URL of a Redis such as redis://localhost:6379; without it
-// the locks are those of this process, so that an example runs with nothing installed. An interrupt ends the context of run,
-// and the locks are closed after run has returned; a second one ends the program at once.
+// Main is the main function of an example. The flag --redis, or else the variable LATCHKEY_REDIS_URL, is the URL of a Redis such
+// as redis://localhost:6379; without both the locks are those of this process, so that an example runs with nothing installed. An
+// interrupt ends the context of run, and the locks are closed after run has returned; a second one ends the program at once.
 func Main(run func(ctx context.Context, locker lock.Locker, out io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -46,7 +46,7 @@ func with(ctx context.Context, args []string, run func(context.Context, lock.Loc
 
 func open(args []string) (locker lock.Locker, done func() error, err error) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
-	url := flags.String("redis", "", "`URL` of a Redis, redis://host:port (default: locks within this process)")
+	url := flags.String("redis", os.Getenv("LATCHKEY_REDIS_URL"), "`URL` of a Redis, redis://host:port; LATCHKEY_REDIS_URL without it, or else locks within this process")
 	if err := flags.Parse(args); err != nil {
 		return nil, nil, err
 	}

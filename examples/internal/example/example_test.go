@@ -92,6 +92,19 @@ func TestInterruptIsNoFailure(t *testing.T) {
 	}
 }
 
+// The variable of the command line names the Redis of an example, too.
+func TestVariableNamesRedis(t *testing.T) {
+	t.Setenv("LATCHKEY_REDIS_URL", "redis://"+redistest.Any(t).Addr)
+	locker, done, err := open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	if _, ok := locker.(*redisson.Client); !ok {
+		t.Errorf("the locks are those of a %T", locker)
+	}
+}
+
 func get(url string) string {
 	res, err := http.Get(url)
 	if err != nil {

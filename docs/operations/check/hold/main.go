@@ -40,7 +40,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	var r lock.Request
 	flags := flag.NewFlagSet("hold", flag.ExitOnError)
-	url := flags.String("redis", "redis://localhost:6379", "`URL` of Redis")
+	url := flags.String("redis", cmp.Or(os.Getenv("LATCHKEY_REDIS_URL"), "redis://localhost:6379"), "`URL` of Redis")
 	watchdog := flags.Duration("watchdog", redisson.DefaultWatchdogTimeout, "the watchdog's timeout")
 	hold := flags.Duration("for", math.MaxInt64, "how long to hold the lock")
 	flags.TextVar(&r.Kind, "kind", lock.Exclusive, "`kind` of lock")
