@@ -48,6 +48,7 @@ func newHandler(client inspector, registry *guard.Registry, opts []Option) (*han
 		h.allowSwitch = func(*http.Request) error { return errNoSwitch }
 	}
 	h.list = newListFeed(client)
+	h.asks.feeds = make(map[string]*feed[*listState])
 	h.locks.feeds = make(map[string]*feed[*lockState])
 	h.ending, h.end = context.WithCancel(context.Background())
 	h.site = h.protect()
@@ -63,6 +64,7 @@ type handler struct {
 	keys     *seal
 	forms    *forms
 	list     *feed[*listState]
+	asks     asks
 	locks    lockFeeds
 	switches switches
 	streams  streams

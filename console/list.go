@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,8 +22,11 @@ const (
 type listBody struct {
 	Query, Type, Sort string
 	Types             []string
+	Summary           *summaryView
 	Rows              []rowView
-	Total, Matching   int
+	Total, Listed     int // locks, and those of them that are kept
+	Matching          int
+	Looked            string // at what, where that is not all
 	More              int
 	MoreLink          linkTo
 	Sorts             map[string]linkTo
@@ -75,17 +79,19 @@ func (q listQuery) link(name string) linkTo {
 
 func (h *handler) listPage(w http.ResponseWriter, r *http.Request) {
 	q := readListQuery(r)
-	state, ok := h.list.fresh(r.Context(), patience, func(s *listState) bool { return time.Since(s.whole) < s.rest })
-	if !ok {
-		state = nil
+	state, _ := h.list.fresh(r.Context(), patience, func(s *listState) bool { return time.Since(s.whole) < s.rest })
+	var asked *listState
+	if !state.enough() && h.mayAsk(q.text) {
+		asked, _ = h.ask(q.text).fresh(r.Context(), patience, func(s *listState) bool { return s == nil || s.took > 0 })
 	}
-	f := frame{Title: "Locks", Page: "./", Body: h.listBody(q, state), Stream: q.link("events").with("of", "list").URL(), Again: q.link("./").URL()}
+	f := frame{Title: "Locks", Page: "./", Body: h.listBody(q, state, asked), Stream: q.link("events").with("of", "list").URL(), Again: q.link("./").URL()}
 	f.reload(r)
 	h.render(w, http.StatusOK, "list", f)
 }
 
-func (h *handler) listBody(q listQuery, s *listState) listBody {
-	b := listBody{Query: q.text, Type: q.kind, Sort: cmp.Or(q.sort, "key"), Sorts: map[string]linkTo{}}
+// listBody is the list as it was read, with what a filter has asked Redis for. Both may be nil.
+func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
+	b := listBody{Query: q.text, Type: q.kind, Sort: cmp.Or(q.sort, "waiting"), Sorts: map[string]linkTo{}}
 	for _, by := range sorts {
 		other := q
 		other.sort = by
@@ -96,14 +102,19 @@ func (h *handler) listBody(q listQuery, s *listState) listBody {
 	b.MoreLink = all.link("./")
 	b.Types = kinds[:]
 	b.Status = listStatus(s)
-	if s == nil {
-		return b
-	}
-	b.Total = s.total
-	var found []candidate
+	s = cmp.Or(s, &listState{})
+	b.Total, b.Listed, b.Summary, b.Looked = s.total, len(s.rows), summary(s), looked(q.text, s, asked)
+	found, listed := []candidate(nil), map[string]bool{}
 	for i := range s.rows {
 		if c := (candidate{&s.rows[i], printable(h.shown(s.rows[i].Key))}); q.matches(c) {
-			found = append(found, c)
+			found, listed[c.Key] = append(found, c), true
+		}
+	}
+	if asked != nil {
+		for i := range asked.rows {
+			if r := &asked.rows[i]; !listed[r.Key] && (q.kind == "" || q.kind == kindOf(&r.Object)) {
+				found = append(found, candidate{r, printable(r.Key)})
+			}
 		}
 	}
 	slices.SortFunc(found, q.order)
@@ -115,6 +126,56 @@ func (h *handler) listBody(q listQuery, s *listState) listBody {
 		b.Matching, b.More = s.total, s.total-len(b.Rows)
 	}
 	return b
+}
+
+// looked says what of all locks the list and its filter have looked at, unless that is all.
+func looked(text string, s, asked *listState) (said string) {
+	if s.total > len(s.rows) {
+		said = fmt.Sprintf("%s of %s locks are listed: those with waiters and the oldest. ", thousands(len(s.rows)), thousands(s.total))
+	}
+	begin := " for keys that begin with “" + shorten(printable(pastedKey(text))) + "”"
+	switch {
+	case asked == nil && said != "" && text != "":
+		return said + "The filter looks at these."
+	case asked == nil:
+		return said
+	case asked.failed != nil:
+		return said + "The filter asked Redis" + begin + ", and was not answered in full."
+	case asked.took == 0:
+		return said + "The filter asks Redis" + begin + " …"
+	case asked.total > len(asked.rows):
+		return said + fmt.Sprintf("The filter asked Redis%s, and stopped after %s.", begin, thousands(len(asked.rows)))
+	}
+	return said + fmt.Sprintf("The filter asked Redis%s, and got %s.", begin, thousands(len(asked.rows)))
+}
+
+// summaryView is all locks in three figures.
+type summaryView struct {
+	Held, Waiting, For int64 // locks that are held; how many wait, and for how many of them
+	Oldest             span  // for how long one of those that are held was seen
+}
+
+// summary is nil where nothing is held.
+func summary(s *listState) *summaryView {
+	v := &summaryView{Held: int64(s.total - len(s.rows))} // what is not listed
+	oldest := time.Now()
+	for i := range s.rows {
+		r := &s.rows[i]
+		if n := r.waiting(); n > 0 {
+			v.Waiting, v.For = v.Waiting+n, v.For+1
+		}
+		if r.HolderCount > 0 {
+			v.Held++
+			if r.seen.Before(oldest) {
+				oldest = r.seen
+			}
+		}
+	}
+	if v.Held == 0 {
+		return nil
+	}
+	v.Oldest = newSpan(time.Since(oldest))
+	return v
 }
 
 // candidate is a row that may be shown, with its key as far as that is.
@@ -155,7 +216,7 @@ func (q listQuery) order(a, b candidate) int {
 		by = a.seen.Compare(b.seen)
 	case "left":
 		by = a.end().Compare(b.end())
-	case "waiting":
+	case "", "waiting":
 		by = cmp.Compare(b.waiting(), a.waiting())
 	}
 	return cmp.Or(by, strings.Compare(a.shown, b.shown), strings.Compare(a.Key, b.Key))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/redisson"
@@ -15,7 +16,7 @@ const (
 	searchShare = 9                      // between two searches there are so many times as long as one took
 	listFailed  = 10 * time.Second       // after a reading that failed, at most
 	listPartial = 500 * time.Millisecond // after which a search that goes on shows what it has found
-	mostRows    = 20_000                 // kept in memory; more are only counted
+	mostRows    = 20_000                 // kept in memory, of those with waiters and the oldest; more are only counted
 	mostHolders = 100                    // kept of a row, and of its queue
 )
 
@@ -150,9 +151,6 @@ func (r *reading) again(ctx context.Context, client inspector) {
 
 func (r *reading) add(o redisson.Object) {
 	n := r.next
-	if len(n.rows) == mostRows {
-		return
-	}
 	row := row{Object: o, read: time.Now()}
 	row.Holders = slices.Clone(o.Holders[:min(len(o.Holders), mostHolders)])
 	row.Queue = slices.Clone(o.Queue[:min(len(o.Queue), mostHolders)])
@@ -164,7 +162,18 @@ func (r *reading) add(o redisson.Object) {
 	if row.seen.IsZero() {
 		row.seen = row.read
 	}
-	n.rows = append(n.rows, row)
+	if n.rows = append(n.rows, row); len(n.rows) > mostRows+mostRows/4 {
+		r.cut()
+	}
+}
+
+// cut leaves those rows that are waited for most, and then the oldest. What was published has the others still.
+func (r *reading) cut() {
+	rows := slices.Clone(r.next.rows)
+	slices.SortFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(b.waiting(), a.waiting()), a.seen.Compare(b.seen), strings.Compare(a.Key, b.Key))
+	})
+	r.next.rows = slices.Clone(rows[:min(len(rows), mostRows)])
 }
 
 func (r *reading) progress(p redisson.Progress) {
@@ -182,7 +191,7 @@ func (r *reading) show() {
 	}
 	r.shown = now
 	p := *r.next
-	if r.last != nil && len(r.last.rows) > len(p.rows) {
+	if r.last != nil && r.last.total > p.total {
 		p.rows, p.total = r.last.rows, r.last.total
 	}
 	p.rows = slices.Clip(p.rows)
@@ -192,6 +201,9 @@ func (r *reading) show() {
 // end notes whether all was read.
 func (r *reading) end() {
 	n, now := r.next, time.Now()
+	if len(n.rows) > mostRows {
+		r.cut()
+	}
 	switch {
 	case n.failed == nil:
 		n.whole, n.since = now, time.Time{}

@@ -86,26 +86,32 @@ func (h *handler) source(r *http.Request) (func(context.Context, *stream), error
 		}
 		mayFree := h.mayFree(r) == nil
 		return func(ctx context.Context, s *stream) {
-			follow(ctx, s, h.lockFeed(key), func(state *lockState) []byte {
+			follow(ctx, s, h.lockFeed(key), nil, func(state *lockState) []byte {
 				return h.fragment("lock-live", h.lockBody(key, state, mayFree))
 			})
 		}, nil
 	}
 	q := readListQuery(r)
 	return func(ctx context.Context, s *stream) {
-		follow(ctx, s, h.list, func(state *listState) []byte { return h.fragment("list-live", h.listBody(q, state)) })
+		f := h.ask(q.text)
+		follow(ctx, s, h.list, f, func(state *listState) []byte {
+			asked, _, _ := f.look()
+			return h.fragment("list-live", h.listBody(q, state, asked))
+		})
 	}, nil
 }
 
-// follow sends each state of a feed.
-func follow[T any](ctx context.Context, s *stream, f *feed[T], fragment func(T) []byte) {
+// follow sends each state of a feed, and of one beside it, which may be nil.
+func follow[T any](ctx context.Context, s *stream, f *feed[T], beside *feed[*listState], fragment func(T) []byte) {
 	defer f.enter()()
+	defer beside.enter()()
 	beat := time.NewTicker(streamBeat)
 	defer beat.Stop()
 	sent := 0
 	for {
 		state, version, changed := f.look()
-		if version > sent {
+		_, more, also := beside.look()
+		if version += more; version > sent {
 			sent = version
 			if s.update(fragment(state)) != nil {
 				return
@@ -115,6 +121,7 @@ func follow[T any](ctx context.Context, s *stream, f *feed[T], fragment func(T) 
 		case <-ctx.Done():
 			return
 		case <-changed:
+		case <-also:
 		case <-beat.C:
 			if s.send(": \n\n") != nil {
 				return

@@ -1,0 +1,94 @@
+package console
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+const (
+	mostAsked   = 1000            // locks that a filter has from Redis
+	askTime     = 5 * time.Second // for one filter, at most
+	askPatience = 500 * time.Millisecond
+	askRest     = 10 * time.Second // while the list has all
+)
+
+// asks are what the filters of open pages have from Redis, where the list does not have all locks. One filter asks at a time.
+type asks struct {
+	mu    sync.Mutex
+	feeds map[string]*feed[*listState] // by text
+	turn  sync.Mutex
+}
+
+// mayAsk reports whether a text is one as Redis has it in its keys. Of others, which are not shown, a filter would tell that they are there.
+func (h *handler) mayAsk(text string) bool { return text != "" && h.whole(pastedKey(text)) }
+
+// ask is the feed of a filter, for a viewer, or nil if that may not ask.
+func (h *handler) ask(text string) *feed[*listState] {
+	if !h.mayAsk(text) {
+		return nil
+	}
+	h.asks.mu.Lock()
+	defer h.asks.mu.Unlock()
+	f := h.asks.feeds[text]
+	if f == nil {
+		f = &feed[*listState]{read: func(ctx context.Context, last *listState, publish func(*listState)) (*listState, time.Duration) {
+			if list, _ := h.list.fresh(ctx, askPatience, func(s *listState) bool { return s != nil && s.took > 0 }); list.enough() {
+				return nil, askRest
+			}
+			h.asks.turn.Lock()
+			defer h.asks.turn.Unlock()
+			r := newReading(last, publish)
+			h.askFor(ctx, r, pastedKey(text))
+			return r.next, max(listRest, searchShare*r.next.took)
+		}}
+		f.idle = func() {
+			h.asks.mu.Lock()
+			defer h.asks.mu.Unlock()
+			delete(h.asks.feeds, text)
+		}
+		h.asks.feeds[text] = f
+	}
+	return f
+}
+
+// whole reports whether all of a key is shown.
+func (h *handler) whole(key string) bool { return h.show != nil && h.show(key) == key }
+
+// enough reports whether a filter need not ask Redis: the list has all locks, or Redis does not answer.
+func (s *listState) enough() bool {
+	return s != nil && (s.failed != nil || !s.whole.IsZero() && s.total == len(s.rows))
+}
+
+// unglob has a text match itself in a pattern of Redis.
+var unglob = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`)
+
+// askFor reads the lock with a key, and those whose keys begin with it. Of more than mostAsked, or where there is no time for all, total is
+// one more than the rows.
+func (h *handler) askFor(ctx context.Context, r *reading, key string) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	n := r.next
+	if o, err := h.client.InspectKey(ctx, key); err == nil && o.Type != redisson.TypeNone && o.Type != redisson.TypeOther {
+		r.add(o)
+	}
+	n.total = len(n.rows)
+	shown := *n
+	r.publish(&shown)
+	for o, err := range h.client.Objects(ctx, unglob.Replace(key)+"*") {
+		if len(n.rows) >= mostAsked || ctx.Err() != nil {
+			n.total++
+			break
+		}
+		if err != nil {
+			n.failed = err
+		} else if o.Key != key && h.whole(o.Key) {
+			r.add(o)
+			n.total++
+		}
+	}
+	n.took = max(time.Since(n.begun), 1)
+}

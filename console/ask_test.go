@@ -1,0 +1,115 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// manyLocks are more than twice as many as the list keeps, and some that are looked for.
+const manyLocks = 50_000
+
+func writeLocks(t *testing.T, rdb redis.UniversalClient, keys ...string) {
+	t.Helper()
+	pipe := rdb.Pipeline()
+	for i, key := range keys {
+		pipe.HSet(t.Context(), key, fmt.Sprintf("6ba7b810-9dad-41d1-80b4-%012d:%d", i%50, i), 1)
+		pipe.PExpire(t.Context(), key, time.Hour)
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Of more locks than the list keeps, it keeps those that are waited for, and a filter finds the others.
+func TestFilterAmongManyLocks(t *testing.T) {
+	t.Parallel()
+	_, rdb := filled(t, 0, false)
+	var keys []string
+	for i := range manyLocks {
+		keys = append(keys, fmt.Sprintf("bulk:%05d", i))
+	}
+	for i := range 11 {
+		keys = append(keys, fmt.Sprintf("order:4%d", i))
+	}
+	writeLocks(t, rdb, append(keys, "till:9", "star*1", "star1", "sealed")...)
+	queue := []any{clientA + ":1", clientA + ":2", clientB + ":1"}
+	if err := rdb.RPush(t.Context(), "redisson_lock_queue:{till:9}", queue...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := consoleOf(t, rdb)
+	next, _ := live(t, s, "events?of=list")
+	part := next()
+	for !strings.Contains(part, "Read at") {
+		part = next()
+	}
+	if links := lockLinks(part); len(links) != firstPage || links[0] != "lock?key=till%3A9" {
+		t.Errorf("%d rows, the first %.1q, want the one that is waited for", len(links), links)
+	}
+	answered{http.StatusOK, nil, part}.wants(t, "list", http.StatusOK, "50,015 locks", "20,000 of 50,015 locks are listed: those with waiters and the oldest.",
+		`50,015</dd>`, `3</a> <span class="note">for 1 lock<`)
+	for query, want := range map[string]string{
+		"order:4":    "11 of 50,015 locks",
+		"bulk:1234":  "10 of 50,015 locks",
+		"sealed":     "1 of 50,015 locks",
+		"star*":      "1 of 50,015 locks",
+		"bulk:49999": "1 of 50,015 locks",
+		"bulk:3":     "1,000",
+		"nowhere":    "No lock matches among those that are listed.",
+	} {
+		begun := time.Now()
+		a := get(t, s.URL+"/?q="+strings.ReplaceAll(query, "*", "%2A"))
+		a.wants(t, query, http.StatusOK, want, "The filter asked Redis for keys that begin with “"+query+"”")
+		if took := time.Since(begun); took > 2*patience {
+			t.Errorf("%s takes %v", query, took)
+		}
+		next, _ := live(t, s, "events?of=list&q="+strings.ReplaceAll(query, "*", "%2A"))
+		if part := next(); !strings.Contains(part, want) && !strings.Contains(next(), want) {
+			t.Errorf("%s: the live view lacks %q", query, want)
+		}
+	}
+}
+
+// A filter asks Redis for nothing where keys are not shown whole: its answer would tell which there are.
+func TestFilterTellsNoKeys(t *testing.T) {
+	f := newFake()
+	for i := range mostRows + 1 {
+		f.put(heldLock(fmt.Sprintf("order:%05d", i), fmt.Sprintf("%s:%d", clientA, i)))
+	}
+	for _, opt := range []Option{ShowKeys(nil), ShowKeys(func(key string) string { return key[:min(len(key), 3)] })} {
+		s := serve(t, f, opt)
+		get(t, s.URL+"/").wants(t, "list", http.StatusOK, "20,000 of 20,001 locks are listed")
+		before, _, _ := f.counts()
+		get(t, s.URL+"/?q=order:00007").wants(t, "filter", http.StatusOK, "No lock matches among those", "The filter looks at these.")
+		if searches, inspects, _ := f.counts(); searches != before || inspects != 0 {
+			t.Errorf("%d searches and %d questions for a key that is not shown", searches-before, inspects)
+		}
+	}
+}
+
+// What is kept of too many is what is waited for, and what was seen longest, also with the next search.
+func TestListKeepsTheOldest(t *testing.T) {
+	f := newFake()
+	l := &lister{client: f}
+	f.put(heldLock("zz:old", clientA+":1"))
+	last, _ := l.read(t.Context(), nil, func(*listState) {})
+	for i := range 2 * mostRows {
+		f.put(heldLock(fmt.Sprintf("order:%05d", i), fmt.Sprintf("%s:%d", clientA, i+2)))
+	}
+	waited := heldLock("zz:waited", clientB+":1")
+	waited.Listeners = 2
+	f.put(waited)
+	l.due = time.Time{}
+	last, _ = l.read(t.Context(), last, func(*listState) {})
+	kept := map[string]bool{}
+	for _, r := range last.rows {
+		kept[r.Key] = true
+	}
+	if len(last.rows) != mostRows || last.total != 2*mostRows+2 || !kept["zz:old"] || !kept["zz:waited"] {
+		t.Errorf("%d of %d are kept, the oldest: %v, the one that is waited for: %v", len(last.rows), last.total, kept["zz:old"], kept["zz:waited"])
+	}
+}
