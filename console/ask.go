@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/redisson"
@@ -16,43 +15,25 @@ const (
 	askRest     = 10 * time.Second // while the list has all
 )
 
-// asks are what the filters of open pages have from Redis, where the list does not have all locks. One filter asks at a time.
-type asks struct {
-	mu    sync.Mutex
-	feeds map[string]*feed[*listState] // by text
-	turn  sync.Mutex
-}
-
 // mayAsk reports whether a text is one as Redis has it in its keys. Of others, which are not shown, a filter would tell that they are there.
 func (h *handler) mayAsk(text string) bool { return text != "" && h.whole(pastedKey(text)) }
 
-// ask is the feed of a filter, for a viewer, or nil if that may not ask.
+// ask is what the filter of open pages has from Redis: nil while it may not ask, and while the list has all locks. One asks at a time.
 func (h *handler) ask(text string) *feed[*listState] {
-	if !h.mayAsk(text) {
-		return nil
-	}
-	h.asks.mu.Lock()
-	defer h.asks.mu.Unlock()
-	f := h.asks.feeds[text]
-	if f == nil {
-		f = &feed[*listState]{read: func(ctx context.Context, last *listState, publish func(*listState)) (*listState, time.Duration) {
-			if list, _ := h.list.fresh(ctx, askPatience, func(s *listState) bool { return s != nil && s.took > 0 }); list.enough() {
+	f, _ := h.asks.LoadOrStore(text, &feed[*listState]{
+		read: func(ctx context.Context, last *listState, publish func(*listState)) (*listState, time.Duration) {
+			if list, _ := h.list.fresh(ctx, askPatience, func(s *listState) bool { return s != nil && s.took > 0 }); list.enough() || !h.mayAsk(text) {
 				return nil, askRest
 			}
-			h.asks.turn.Lock()
-			defer h.asks.turn.Unlock()
+			h.asking.Lock()
+			defer h.asking.Unlock()
 			r := newReading(last, publish)
 			h.askFor(ctx, r, pastedKey(text))
 			return r.next, max(listRest, searchShare*r.next.took)
-		}}
-		f.idle = func() {
-			h.asks.mu.Lock()
-			defer h.asks.mu.Unlock()
-			delete(h.asks.feeds, text)
-		}
-		h.asks.feeds[text] = f
-	}
-	return f
+		},
+		idle: func() { h.asks.Delete(text) },
+	})
+	return f.(*feed[*listState])
 }
 
 // whole reports whether all of a key is shown.

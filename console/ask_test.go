@@ -63,7 +63,7 @@ func TestFilterAmongManyLocks(t *testing.T) {
 	} {
 		begun := time.Now()
 		a := get(t, s.URL+"/?q="+strings.ReplaceAll(query, "*", "%2A"))
-		a.wants(t, query, http.StatusOK, want, "The filter asked Redis for keys that begin with “"+query+"”")
+		a.wants(t, query, http.StatusOK, want, "The filter asked Redis for keys that begin with “<bdi>"+query+"</bdi>”")
 		if took := time.Since(begun); took > 2*patience {
 			t.Errorf("%s takes %v", query, took)
 		}

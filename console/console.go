@@ -48,7 +48,6 @@ func newHandler(client inspector, registry *guard.Registry, opts []Option) (*han
 		h.allowSwitch = func(*http.Request) error { return errNoSwitch }
 	}
 	h.list = newListFeed(client)
-	h.asks.feeds = make(map[string]*feed[*listState])
 	h.locks.feeds = make(map[string]*feed[*lockState])
 	h.ending, h.end = context.WithCancel(context.Background())
 	h.site = h.protect()
@@ -64,7 +63,8 @@ type handler struct {
 	keys     *seal
 	forms    *forms
 	list     *feed[*listState]
-	asks     asks
+	asks     sync.Map   // of filters, by text: what Redis is asked for them
+	asking   sync.Mutex // for one at a time
 	locks    lockFeeds
 	switches switches
 	streams  streams

@@ -10,7 +10,7 @@ import (
 const linger = 3 * time.Second
 
 // feed reads something again and again for all who look at it together, and rests while nobody does. Each viewer enters,
-// looks, and leaves. It is safe for concurrent use. A nil one never has anything.
+// looks, and leaves. It is safe for concurrent use.
 type feed[T any] struct {
 	// read reads once. It may publish what it has so far, and returns how long to rest before the next time. Its context ends
 	// when nobody has looked for a while.
@@ -30,9 +30,6 @@ type feed[T any] struct {
 
 // enter counts a viewer, until it calls leave.
 func (f *feed[T]) enter() (leave func()) {
-	if f == nil {
-		return func() {}
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.viewers++
@@ -126,9 +123,6 @@ func (f *feed[T]) publish(state T) {
 
 // look returns the state, its version, and a channel that is closed when there is another.
 func (f *feed[T]) look() (state T, version int, changed <-chan struct{}) {
-	if f == nil {
-		return state, 0, nil
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.changed == nil {

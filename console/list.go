@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,11 +21,11 @@ const (
 type listBody struct {
 	Query, Type, Sort string
 	Types             []string
-	Summary           *summaryView
+	Summary           summaryView
 	Rows              []rowView
 	Total, Listed     int // locks, and those of them that are kept
 	Matching          int
-	Looked            string // at what, where that is not all
+	Asked             *askedView
 	More              int
 	MoreLink          linkTo
 	Sorts             map[string]linkTo
@@ -103,14 +102,16 @@ func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
 	b.Types = kinds[:]
 	b.Status = listStatus(s)
 	s = cmp.Or(s, &listState{})
-	b.Total, b.Listed, b.Summary, b.Looked = s.total, len(s.rows), summary(s), looked(q.text, s, asked)
+	b.Total, b.Listed, b.Summary.Held = s.total, len(s.rows), int64(s.total-len(s.rows)) // what is not listed
 	found, listed := []candidate(nil), map[string]bool{}
 	for i := range s.rows {
+		b.Summary.add(&s.rows[i])
 		if c := (candidate{&s.rows[i], printable(h.shown(s.rows[i].Key))}); q.matches(c) {
 			found, listed[c.Key] = append(found, c), true
 		}
 	}
 	if asked != nil {
+		b.Asked = &askedView{shorten(printable(pastedKey(q.text))), len(asked.rows), asked.took == 0, asked.total > len(asked.rows), asked.failed != nil}
 		for i := range asked.rows {
 			if r := &asked.rows[i]; !listed[r.Key] && (q.kind == "" || q.kind == kindOf(&r.Object)) {
 				found = append(found, candidate{r, printable(r.Key)})
@@ -128,25 +129,11 @@ func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
 	return b
 }
 
-// looked says what of all locks the list and its filter have looked at, unless that is all.
-func looked(text string, s, asked *listState) (said string) {
-	if s.total > len(s.rows) {
-		said = fmt.Sprintf("%s of %s locks are listed: those with waiters and the oldest. ", thousands(len(s.rows)), thousands(s.total))
-	}
-	begin := " for keys that begin with “" + shorten(printable(pastedKey(text))) + "”"
-	switch {
-	case asked == nil && said != "" && text != "":
-		return said + "The filter looks at these."
-	case asked == nil:
-		return said
-	case asked.failed != nil:
-		return said + "The filter asked Redis" + begin + ", and was not answered in full."
-	case asked.took == 0:
-		return said + "The filter asks Redis" + begin + " …"
-	case asked.total > len(asked.rows):
-		return said + fmt.Sprintf("The filter asked Redis%s, and stopped after %s.", begin, thousands(len(asked.rows)))
-	}
-	return said + fmt.Sprintf("The filter asked Redis%s, and got %s.", begin, thousands(len(asked.rows)))
+// askedView is what a filter has from Redis, of keys that begin with a text.
+type askedView struct {
+	Begin               string
+	Got                 int
+	Asking, Cut, Failed bool
 }
 
 // summaryView is all locks in three figures.
@@ -155,27 +142,16 @@ type summaryView struct {
 	Oldest             span  // for how long one of those that are held was seen
 }
 
-// summary is nil where nothing is held.
-func summary(s *listState) *summaryView {
-	v := &summaryView{Held: int64(s.total - len(s.rows))} // what is not listed
-	oldest := time.Now()
-	for i := range s.rows {
-		r := &s.rows[i]
-		if n := r.waiting(); n > 0 {
-			v.Waiting, v.For = v.Waiting+n, v.For+1
-		}
-		if r.HolderCount > 0 {
-			v.Held++
-			if r.seen.Before(oldest) {
-				oldest = r.seen
-			}
+func (v *summaryView) add(r *row) {
+	if n := r.waiting(); n > 0 {
+		v.Waiting, v.For = v.Waiting+n, v.For+1
+	}
+	if r.HolderCount > 0 {
+		v.Held++
+		if age := time.Since(r.seen); age.Milliseconds() >= v.Oldest.MS {
+			v.Oldest = newSpan(age)
 		}
 	}
-	if v.Held == 0 {
-		return nil
-	}
-	v.Oldest = newSpan(time.Since(oldest))
-	return v
 }
 
 // candidate is a row that may be shown, with its key as far as that is.

@@ -3,8 +3,10 @@ package browsertest
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,16 @@ type look struct {
 	dark          bool
 }
 
+func (l look) emulate(t *testing.T, ctx context.Context) {
+	t.Helper()
+	scheme := "light"
+	if l.dark {
+		scheme = "dark"
+	}
+	run(t, ctx, "look", chromedp.EmulateViewport(l.width, l.height, chromedp.EmulateScale(l.scale)),
+		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}))
+}
+
 var looks = []look{
 	{"light", 1120, 700, 1.5, false},
 	{"dark", 1120, 700, 1.5, true},
@@ -41,12 +53,7 @@ func TestPictures(t *testing.T) {
 	w := newWorld(t, registry)
 	w.shop(t, registry)
 	for _, l := range looks {
-		scheme := "light"
-		if l.dark {
-			scheme = "dark"
-		}
-		run(t, ctx, "look", chromedp.EmulateViewport(l.width, l.height, chromedp.EmulateScale(l.scale)),
-			command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}))
+		l.emulate(t, ctx)
 		for _, page := range []struct{ name, at, ready string }{
 			{"locks", "", `tr[id]`}, {"lock", "lock?key=order:42", "#free"}, {"free", "free?key=order:42", "#do-free"}, {"guards", "guards", "table.guards"}, {"switch", "switch?guard=invoice.pay", "#do-switch"}, {"find", "find", "#what"},
 		} {
@@ -56,6 +63,63 @@ func TestPictures(t *testing.T) {
 			}
 			w.picture(t, ctx, page.name+"-"+l.name+".png")
 		}
+	}
+}
+
+// names of 500 bytes, as some have them in keys.
+var names = []string{strings.Repeat("the-quick-brown-fox:", 25), strings.Repeat("订单：库存锁", 28)[:500-2], strings.Repeat("طلب العميل ", 25), strings.Repeat("🔒ग्राहक ", 20)}
+
+// The list is of use with few locks, many, and more than are kept, and names as long as they come leave the columns and the header as they are.
+func TestPicturesOfLists(t *testing.T) {
+	ctx := browser(t)
+	complaints(t, ctx)
+	for _, list := range []struct {
+		name  string
+		locks int
+		names []string
+	}{{"3", 3, nil}, {"1000", 1000, nil}, {"50000", 50_000, nil}, {"scripts", 0, names}} {
+		w := newWorld(t, nil)
+		w.fill(t, list.locks, list.names)
+		for _, l := range []look{{"1400-light", 1400, 800, 1, false}, {"1400-dark", 1400, 800, 1, true}, {"390-light", 390, 780, 2, false}, {"390-dark", 390, 780, 2, true}} {
+			l.emulate(t, ctx)
+			run(t, ctx, list.name, chromedp.Navigate(w.url), chromedp.WaitVisible(`tr[id]`), shows("#link", "live"), shows(".status", "Read at"))
+			w.picture(t, ctx, "list-"+list.name+"-"+l.name+".png")
+			for what, wrong := range map[string]string{
+				"the page is wider than the window": `document.documentElement.scrollWidth > document.documentElement.clientWidth`,
+				"the header has two rows":           `document.querySelector(".masthead").clientHeight > 70`,
+				"a row has grown":                   `[...document.querySelectorAll("tr[id]")].some(r => r.clientHeight > (innerWidth < 500 ? 190 : 90))`,
+				"a key is not cut":                  `[...document.querySelectorAll("tr[id] .key")].some(k => k.clientHeight > 60)`,
+			} {
+				if ask(t, ctx, what, chromedp.Evaluate[bool](wrong)) {
+					t.Errorf("%s locks, %s: %s", list.name, l.name, what)
+				}
+			}
+		}
+	}
+}
+
+// fill writes locks that are held for an hour, some of them waited for.
+func (w *world) fill(t *testing.T, locks int, names []string) {
+	t.Helper()
+	pipe := w.redis.Client(t).Pipeline()
+	for i := range locks {
+		names = append(names, fmt.Sprintf("order:%d", 10_000+i))
+	}
+	for i, key := range names {
+		client := fmt.Sprintf("6ba7b810-9dad-41d1-80b4-%012d", i%40)
+		pipe.HSet(t.Context(), key, fmt.Sprintf("%s:%d", client, 7_326_253_288_574_156_801+i), 1)
+		pipe.PExpire(t.Context(), key, time.Hour)
+		if i%7 == 1 {
+			for n := range i%5 + 1 {
+				pipe.RPush(t.Context(), "redisson_lock_queue:{"+key+"}", fmt.Sprintf("%s:%d", client, n))
+			}
+		}
+		if i < 4 {
+			pipe.Set(t.Context(), "latchkey_client:"+client, `{"name":"orders-`+key[:min(len(key), 8)]+strings.Repeat("-long", 8)+`","host":"node-3.eu.example","pid":71}`, time.Hour)
+		}
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
