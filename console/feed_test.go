@@ -246,3 +246,23 @@ func TestManyViewers(t *testing.T) {
 		t.Errorf("%d searches and %d looks for 16 viewers; want one search, and a look for all and one for each confirmation", searches, inspects)
 	}
 }
+
+// While Redis does not answer, the list shows what was read as it was read, however often the page is made.
+func TestOutageStopsTheClocks(t *testing.T) {
+	h, err := newHandler(newFake(), nil, []Option{quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := time.Now().Add(-10 * time.Second)
+	s := &listState{rows: []row{{Object: heldLock("a", clientA+":1"), read: read, seen: read.Add(-time.Minute)}}, total: 1, took: 1, whole: read}
+	for _, tt := range []struct {
+		failed            error
+		seen, left, total string
+	}{{nil, "1m 10s", "13s", "1m 10s"}, {errDown, "1m 00s", "23s", "1m 00s"}} {
+		s.failed = tt.failed
+		b := h.listBody(listQuery{limit: firstPage}, s, nil)
+		if r := b.Rows[0]; r.Seen.Text != tt.seen || r.Left.Text != tt.left || b.Summary.Oldest.Text != tt.total {
+			t.Errorf("with %v: seen for %s, lease %s, oldest %s, want %+v", tt.failed, r.Seen.Text, r.Left.Text, b.Summary.Oldest.Text, tt)
+		}
+	}
+}

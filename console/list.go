@@ -25,11 +25,16 @@ type listBody struct {
 	Rows              []rowView
 	Total, Listed     int // locks, and those of them that are kept
 	Matching          int
-	Asked             *askedView
-	More              int
-	MoreLink          linkTo
-	Sorts             map[string]linkTo
-	Status            statusView
+
+	// What a filter has from Redis, of keys that begin with a text; empty if it did not ask.
+	Begin               string
+	Got                 int
+	Asking, Cut, Failed bool
+
+	More     int
+	MoreLink linkTo
+	Sorts    map[string]linkTo
+	Status   statusView
 }
 
 // sorts are the columns by which the list can be sorted.
@@ -105,13 +110,14 @@ func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
 	b.Total, b.Listed, b.Summary.Held = s.total, len(s.rows), int64(s.total-len(s.rows)) // what is not listed
 	found, listed := []candidate(nil), map[string]bool{}
 	for i := range s.rows {
-		b.Summary.add(&s.rows[i])
+		b.Summary.add(&s.rows[i], s.now(&s.rows[i]))
 		if c := (candidate{&s.rows[i], printable(h.shown(s.rows[i].Key))}); q.matches(c) {
 			found, listed[c.Key] = append(found, c), true
 		}
 	}
 	if asked != nil {
-		b.Asked = &askedView{shorten(printable(pastedKey(q.text))), len(asked.rows), asked.took == 0, asked.total > len(asked.rows), asked.failed != nil}
+		b.Begin, b.Got = shorten(printable(pastedKey(q.text))), len(asked.rows)
+		b.Asking, b.Cut, b.Failed = asked.took == 0, asked.total > len(asked.rows), asked.failed != nil
 		for i := range asked.rows {
 			if r := &asked.rows[i]; !listed[r.Key] && (q.kind == "" || q.kind == kindOf(&r.Object)) {
 				found = append(found, candidate{r, printable(r.Key)})
@@ -120,7 +126,7 @@ func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
 	}
 	slices.SortFunc(found, q.order)
 	for _, c := range found[:min(len(found), q.limit)] {
-		b.Rows = append(b.Rows, h.rowView(c.row))
+		b.Rows = append(b.Rows, h.rowView(c.row, s.now(c.row)))
 	}
 	b.Matching, b.More = len(found), len(found)-len(b.Rows)
 	if q.text == "" && q.kind == "" {
@@ -129,29 +135,30 @@ func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
 	return b
 }
 
-// askedView is what a filter has from Redis, of keys that begin with a text.
-type askedView struct {
-	Begin               string
-	Got                 int
-	Asking, Cut, Failed bool
-}
-
 // summaryView is all locks in three figures.
 type summaryView struct {
 	Held, Waiting, For int64 // locks that are held; how many wait, and for how many of them
 	Oldest             span  // for how long one of those that are held was seen
 }
 
-func (v *summaryView) add(r *row) {
+func (v *summaryView) add(r *row, now time.Time) {
 	if n := r.waiting(); n > 0 {
 		v.Waiting, v.For = v.Waiting+n, v.For+1
 	}
 	if r.HolderCount > 0 {
 		v.Held++
-		if age := time.Since(r.seen); age.Milliseconds() >= v.Oldest.MS {
+		if age := now.Sub(r.seen); age.Milliseconds() >= v.Oldest.MS {
 			v.Oldest = newSpan(age)
 		}
 	}
+}
+
+// now is as of when a row is shown: what was read stands still while Redis does not answer.
+func (s *listState) now(r *row) time.Time {
+	if s.failed != nil {
+		return r.read
+	}
+	return time.Now()
 }
 
 // candidate is a row that may be shown, with its key as far as that is.

@@ -222,10 +222,10 @@ type rowView struct {
 
 const shownHolders = 2
 
-func (h *handler) rowView(r *row) rowView {
+func (h *handler) rowView(r *row, now time.Time) rowView {
 	v := rowView{
 		ID: "r" + h.keys.id(r.Key), Link: h.lockLink("lock", r.Key).URL(), Key: h.keyView(r.Key), Kind: kindOf(&r.Object),
-		Seen: newSpan(time.Since(r.seen)), Left: leftSpan(r.TTL, r.read), Waiting: r.waiting(),
+		Seen: newSpan(now.Sub(r.seen)), Left: leftSpan(r.TTL, r.read.Add(time.Since(now))), Waiting: r.waiting(),
 		Free: r.Permits, HasFree: hasPermits(r.Type),
 	}
 	for _, one := range r.Holders[:min(len(r.Holders), shownHolders)] {

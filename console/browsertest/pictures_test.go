@@ -70,7 +70,7 @@ func TestPictures(t *testing.T) {
 var names = []string{strings.Repeat("the-quick-brown-fox:", 25), strings.Repeat("订单：库存锁", 28)[:500-2], strings.Repeat("طلب العميل ", 25), strings.Repeat("🔒ग्राहक ", 20)}
 
 // The list is of use with few locks, many, and more than are kept, and names as long as they come leave the columns and the header as they are.
-func TestPicturesOfLists(t *testing.T) {
+func TestListsAreReadable(t *testing.T) {
 	ctx := browser(t)
 	complaints(t, ctx)
 	for _, list := range []struct {
