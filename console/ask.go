@@ -12,6 +12,7 @@ const (
 	mostAsked   = 1000            // locks that a filter has from Redis
 	askTime     = 5 * time.Second // for one filter, at most
 	askPatience = 500 * time.Millisecond
+	askShare    = 0.5              // of Redis' time, while it asks
 	askRest     = 10 * time.Second // while the list has all
 )
 
@@ -62,7 +63,7 @@ func (h *handler) askFor(ctx context.Context, r *reading, key string) {
 	n.total = len(n.rows)
 	shown := *n
 	r.publish(&shown)
-	for o, err := range h.client.Objects(ctx, unglob.Replace(key)+"*") {
+	for o, err := range h.client.Objects(ctx, unglob.Replace(key)+"*", redisson.Rest(askShare)) {
 		if len(n.rows) >= mostAsked || ctx.Err() != nil {
 			n.total++
 			break

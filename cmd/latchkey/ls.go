@@ -40,14 +40,15 @@ Exit status: 0, also if there are none; 69 for no answer, and 77 if Redis refuse
 			if limit < 0 {
 				return usage("--limit %d: want a number above 0, or 0 for all", limit)
 			}
-			return a.list(c.Context(), strings.Join(args, ""), limit)
+			return a.list(c.Context(), strings.Join(args, ""), limit, &table{app: a, order: byKey})
 		},
 	}
+	a.pace(c)
 	c.Flags().IntVar(&limit, "limit", 0, "stop after so many locks; 0 lists all")
 	return c
 }
 
-func (a *app) list(ctx context.Context, pattern string, limit int) error {
+func (a *app) list(ctx context.Context, pattern string, limit int, t *table) error {
 	if err := a.reach(ctx); err != nil {
 		return err
 	}
@@ -58,9 +59,9 @@ func (a *app) list(ctx context.Context, pattern string, limit int) error {
 	defer done()
 	p := a.progress()
 	defer p.stop()
-	t := &table{app: a, progress: p}
+	t.progress = p
 	var failed error
-	for o, err := range client.Objects(ctx, pattern, redisson.OnProgress(p.look)) {
+	for o, err := range client.Objects(ctx, pattern, redisson.OnProgress(p.look), a.rests()) {
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -91,34 +92,58 @@ func (a *app) list(ctx context.Context, pattern string, limit int) error {
 type table struct {
 	*app
 	progress *progress
+	order    order
+	most     int // rows that are printed, in the end, with their age; 0 is all, as they come
 	rows     []redisson.Object
 	headed   bool
 }
 
 func (t *table) add(o redisson.Object) error {
-	if t.json() {
-		return t.progress.without(func() error { return t.print(document(o)) })
-	}
-	if t.rows = append(t.rows, o); len(t.rows) >= sortedRows {
+	t.rows = append(t.rows, o)
+	switch {
+	case t.most == 0 && (t.json() || len(t.rows) >= sortedRows):
 		return t.flush()
+	case t.most > 0 && len(t.rows) >= t.most+sortedRows:
+		t.sort()
 	}
 	return nil
 }
 
+// sort puts the rows in order, and leaves the first of them where not all are printed.
+func (t *table) sort() {
+	slices.SortFunc(t.rows, t.order)
+	if t.most > 0 && len(t.rows) > t.most {
+		clear(t.rows[t.most:])
+		t.rows = t.rows[:t.most]
+	}
+}
+
 func (t *table) flush() error {
-	if t.json() || len(t.rows) == 0 && t.headed {
+	t.sort()
+	rows := t.rows
+	t.rows = t.rows[:0]
+	if t.json() {
+		for _, o := range rows {
+			if err := t.progress.without(func() error { return t.print(document(o)) }); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
-	slices.SortFunc(t.rows, func(a, b redisson.Object) int { return strings.Compare(a.Key, b.Key) })
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	line := func(age, rest string) {
+		if t.most > 0 {
+			rest = age + "\t" + rest
+		}
+		fmt.Fprint(w, rest)
+	}
 	if !t.headed {
-		fmt.Fprint(w, heading)
+		line("AGE", heading)
 		t.headed = true
 	}
-	for _, o := range t.rows {
-		fmt.Fprint(w, row(o))
+	for _, o := range rows {
+		line(age(o), row(o))
 	}
-	t.rows = t.rows[:0]
 	return t.progress.without(w.Flush)
 }
 

@@ -18,6 +18,7 @@ type object struct {
 	Kind        string      `json:"kind"`
 	Mode        string      `json:"mode,omitempty"`
 	TTL         *float64    `json:"ttl_seconds"`
+	Since       *time.Time  `json:"since,omitempty"`
 	Holders     []holder    `json:"holders"`
 	HolderCount int64       `json:"holder_count"`
 	Queue       []waiter    `json:"queue"`
@@ -74,7 +75,7 @@ type identity struct {
 }
 
 func document(o redisson.Object) object {
-	doc := object{Key: safe.String(o.Key), Type: o.Type.String(), Kind: console.KindOf(o), Mode: o.Mode, TTL: seconds(o.TTL), Holders: []holder{}, HolderCount: o.HolderCount,
+	doc := object{Key: safe.String(o.Key), Type: o.Type.String(), Kind: console.KindOf(o), Mode: o.Mode, TTL: seconds(o.TTL), Since: deadline(heldSince(o)), Holders: []holder{}, HolderCount: o.HolderCount,
 		Queue: []waiter{}, QueueLength: o.QueueLength, Listeners: o.Listeners, Token: o.Token}
 	if counts(o.Type) {
 		doc.Permits = &o.Permits

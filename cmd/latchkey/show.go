@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey/internal/safe"
@@ -165,7 +166,7 @@ func (a *app) completeKeys(c *cobra.Command, args []string, begun string) ([]str
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var keys []string
-	for o, err := range client.Objects(ctx, literally(begun)+"*") {
+	for o, err := range client.Objects(ctx, asPattern.Replace(begun)+"*") {
 		if err != nil || len(keys) == most {
 			break
 		}
@@ -176,15 +177,5 @@ func (a *app) completeKeys(c *cobra.Command, args []string, begun string) ([]str
 	return keys, cobra.ShellCompDirectiveNoFileComp
 }
 
-// literally is a text as a pattern of SCAN.
-func literally(text string) string {
-	var b []byte
-	for i := range len(text) {
-		switch text[i] {
-		case '*', '?', '[', ']', '^', '-', '\\':
-			b = append(b, '\\')
-		}
-		b = append(b, text[i])
-	}
-	return string(b)
-}
+// asPattern has a text match itself in a pattern of SCAN.
+var asPattern = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`)

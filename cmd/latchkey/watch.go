@@ -24,7 +24,8 @@ func (a *app) watchCommand() *cobra.Command {
 		Short: "Follow the locks as they are taken and freed",
 		Long: `Look for the locks whose keys match PATTERN again and again. On a terminal, show them as a table. Otherwise, and with -o json, print a line
 when one is held, has other holders or waiters, or is free again. What happens between two looks is not seen. Where a search takes long,
-most looks are at the locks that it has found: searches take a tenth of the time at most.
+most looks are at the locks that it has found: searches take a tenth of the time at most. Looks take a tenth of Redis' time at most, without --fast, so
+they are further apart than --interval where there are very many locks.
 
 While Redis does not answer, watch says so and goes on trying. A signal ends it, with 128 and its number as the exit status;
 64 is for a mistake in the arguments, and 77 if Redis refuses.`,
@@ -41,11 +42,15 @@ While Redis does not answer, watch says so and goes on trying. A signal ends it,
 	}
 	c.Flags().DurationVar(&interval, "interval", interval, "time from one look to the next")
 	c.Flags().IntVar(&limit, "limit", 10000, "how many locks to follow")
+	a.pace(c)
 	return c
 }
 
 // searchShare is how many times as long as a search took it is until the next one.
 const searchShare = 9
+
+// longestRest is how long it is until the next search at most: one that takes long has rested itself.
+const longestRest = 30 * time.Second
 
 // watch is a "latchkey watch".
 type watch struct {
@@ -111,7 +116,7 @@ func (w *watch) look(ctx context.Context, client *redisson.Client) error {
 // search finds the locks among all keys. These can be very many, so most looks are not a search.
 func (w *watch) search(ctx context.Context, client *redisson.Client) (found map[string]redisson.Object, failed error) {
 	begun, found := time.Now(), map[string]redisson.Object{}
-	for o, err := range client.Objects(ctx, w.pattern) {
+	for o, err := range client.Objects(ctx, w.pattern, w.rests()) {
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -127,7 +132,7 @@ func (w *watch) search(ctx context.Context, client *redisson.Client) (found map[
 	}
 	if failed == nil {
 		now := time.Now()
-		w.due = now.Add(searchShare * now.Sub(begun))
+		w.due = now.Add(min(searchShare*now.Sub(begun), longestRest))
 	}
 	return found, failed
 }
@@ -135,7 +140,7 @@ func (w *watch) search(ctx context.Context, client *redisson.Client) (found map[
 // again looks at the locks that were there at the last look.
 func (w *watch) again(ctx context.Context, client *redisson.Client) (found map[string]redisson.Object, failed error) {
 	found = map[string]redisson.Object{}
-	for o, err := range client.InspectKeys(ctx, slices.Collect(maps.Keys(w.seen))) {
+	for o, err := range client.InspectKeys(ctx, slices.Collect(maps.Keys(w.seen)), w.rests()) {
 		if err != nil {
 			failed = errors.Join(failed, err)
 		} else if o.Type == w.seen[o.Key].Type || len(o.Holders) > 0 {

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/latchkey-go/latchkey/redisson"
+	"github.com/spf13/cobra"
+)
+
+// pace adds the flag that waives the rests of a search.
+func (a *app) pace(c *cobra.Command) {
+	c.Flags().BoolVar(&a.fast, "fast", false, "take all of Redis' time that there is, and not a tenth of it")
+}
+
+// rests has a search take a tenth of Redis' time.
+func (a *app) rests() redisson.SearchOption {
+	if a.fast {
+		return redisson.Rest(1)
+	}
+	return redisson.Rest(0.1)
+}
+
+func (a *app) topCommand() *cobra.Command {
+	limit, by := 20, "waiting"
+	c := &cobra.Command{
+		Use:   "top [PATTERN]",
+		Short: "List the locks that are most waited for, or oldest",
+		Long: `List those of the locks whose keys match PATTERN that are waited for most, or with --by age those that are held longest, the most first. All are
+looked at once. The columns are those of ls, and AGE, which is how long a lock has been held. Where that is not known it is -, and with --by age
+those locks come last, in the order in which they are waited for.
+
+Exit status: 0, also if there are none; 69 for no answer, and 77 if Redis refuses.`,
+		Example: `  latchkey top
+  latchkey top --by age --limit 5 -o json 'order:*' | jq -r .key`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			order, ok := map[string]order{"waiting": waitedFirst, "age": oldestFirst(heldSince)}[by]
+			if limit < 1 || !ok {
+				return usage("want a --limit above 0, and --by waiting or age")
+			}
+			return a.list(c.Context(), strings.Join(args, ""), 0, &table{app: a, order: order, most: limit})
+		},
+	}
+	c.Flags().IntVar(&limit, "limit", limit, "how many locks to list")
+	c.Flags().StringVar(&by, "by", by, "which come first: waiting or age")
+	_ = c.RegisterFlagCompletionFunc("by", cobra.FixedCompletions([]string{"waiting", "age"}, cobra.ShellCompDirectiveNoFileComp))
+	a.pace(c)
+	return c
+}
+
+// order is that of a list, as slices.SortFunc has it.
+type order func(a, b redisson.Object) int
+
+func byKey(a, b redisson.Object) int { return strings.Compare(a.Key, b.Key) }
+
+func waitedFirst(a, b redisson.Object) int {
+	return cmp.Or(cmp.Compare(waiting(b), waiting(a)), byKey(a, b))
+}
+
+// oldestFirst has those last of which it is not known since when they are held.
+func oldestFirst(since func(redisson.Object) time.Time) order {
+	at := func(o redisson.Object) int64 {
+		if t := since(o); !t.IsZero() {
+			return t.UnixNano()
+		}
+		return math.MaxInt64
+	}
+	return func(a, b redisson.Object) int { return cmp.Or(cmp.Compare(at(a), at(b)), waitedFirst(a, b)) }
+}
+
+// heldSince is since when a lock is held, and zero where that is not known.
+func heldSince(redisson.Object) time.Time { return time.Time{} }
+
+// age is how long a lock has been held, for people.
+func age(o redisson.Object) string {
+	since := heldSince(o)
+	if since.IsZero() {
+		return "-"
+	}
+	return rest(time.Since(since))
+}
