@@ -23,10 +23,7 @@ func (h *handler) mayAsk(text string) bool { return text != "" && h.whole(pasted
 func (h *handler) ask(text string) *feed[*listState] {
 	f, _ := h.asks.LoadOrStore(text, &feed[*listState]{
 		read: func(ctx context.Context, last *listState, publish func(*listState)) (*listState, time.Duration) {
-			if !h.mayAsk(text) {
-				return nil, askRest
-			}
-			if list, _ := h.list.fresh(ctx, askPatience, func(s *listState) bool { return s != nil && s.took > 0 }); list.enough() {
+			if list, _ := h.list.fresh(ctx, askPatience, func(s *listState) bool { return s != nil && s.took > 0 }); list.enough() || !h.mayAsk(text) {
 				return nil, askRest
 			}
 			h.asking.Lock()

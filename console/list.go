@@ -95,7 +95,7 @@ func (h *handler) listPage(w http.ResponseWriter, r *http.Request) {
 
 // listBody is the list as it was read, with what a filter has asked Redis for. Both may be nil.
 func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
-	b := listBody{Query: q.text, Type: q.kind, Sort: cmp.Or(q.sort, "waiting"), Sorts: map[string]linkTo{}}
+	b := listBody{Query: q.text, Type: q.kind, Types: kinds[:], Sort: cmp.Or(q.sort, "waiting"), Sorts: map[string]linkTo{}, Status: listStatus(s)}
 	for _, by := range sorts {
 		other := q
 		other.sort = by
@@ -104,8 +104,6 @@ func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
 	all := q
 	all.limit = mostShown
 	b.MoreLink = all.link("./")
-	b.Types = kinds[:]
-	b.Status = listStatus(s)
 	s = cmp.Or(s, &listState{})
 	b.Total, b.Listed, b.Summary.Held = s.total, len(s.rows), int64(s.total-len(s.rows)) // what is not listed
 	found, listed := []candidate(nil), map[string]bool{}

@@ -86,7 +86,8 @@ func (h *handler) source(r *http.Request) (func(context.Context, *stream), error
 		}
 		mayFree := h.mayFree(r) == nil
 		return func(ctx context.Context, s *stream) {
-			follow(ctx, s, h.lockFeed(key), h.ask(""), func(state *lockState) []byte {
+			f := h.lockFeed(key)
+			follow(ctx, s, f, f, func(state *lockState) []byte {
 				return h.fragment("lock-live", h.lockBody(key, state, mayFree))
 			})
 		}, nil
@@ -101,8 +102,8 @@ func (h *handler) source(r *http.Request) (func(context.Context, *stream), error
 	}, nil
 }
 
-// follow sends each state of a feed, and of one beside it.
-func follow[T any](ctx context.Context, s *stream, f *feed[T], beside *feed[*listState], fragment func(T) []byte) {
+// follow sends each state of a feed, and of one beside it, which can be the same.
+func follow[T, B any](ctx context.Context, s *stream, f *feed[T], beside *feed[B], fragment func(T) []byte) {
 	defer f.enter()()
 	defer beside.enter()()
 	beat := time.NewTicker(streamBeat)
