@@ -42,7 +42,8 @@
 // for each 1,000 keys in Redis, and few others, as the scripts for a hundred locks travel together and count as one. Between two searches
 // there are two seconds at least and nine times as long as one took; meanwhile, if that is long, the locks that are known are read again every
 // two seconds. The more questions a reading takes, the longer it rests: four of them are worth a second, as with very many locks, or in a
-// cluster, of which each master is asked. An open page of a lock asks twice a second. The page of the guards asks nothing.
+// cluster, of which each master is asked. Of more than 20,000 locks the list keeps those with waiters and the oldest, and a filter asks Redis for the
+// others, by the beginning of their keys, where [ShowKeys] shows these whole. An open page of a lock asks twice a second. The page of the guards asks nothing.
 //
 // # In the browser
 //
