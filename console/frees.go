@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
-// mostFrees is how many of the locks that were freed by hand a page shows.
-const mostFrees = 200
+const (
+	mostFrees = 200 // of those that were freed by hand, on a page
+	lately    = time.Hour
+)
 
 // freeView is a lock that was freed by hand.
 type freeView struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -105,6 +106,12 @@ func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
 	all.limit = mostShown
 	b.MoreLink = all.link("./")
 	s = cmp.Or(s, &listState{})
+	b.Summary.Freed = int64(s.freed)
+	if b.Summary.Guards = h.registry != nil; b.Summary.Guards {
+		for info := range h.registry.All() {
+			b.Summary.Lost += info.Outcomes[guard.OutcomeLost]
+		}
+	}
 	b.Total, b.Listed, b.Summary.Held = s.total, len(s.rows), int64(s.total-len(s.rows)) // what is not listed
 	found, listed := []candidate(nil), map[string]bool{}
 	for i := range s.rows {
@@ -137,6 +144,8 @@ func (h *handler) listBody(q listQuery, s, asked *listState) listBody {
 type summaryView struct {
 	Held, Waiting, For int64 // locks that are held; how many wait, and for how many of them
 	Oldest             span  // for how long one of those that are held was seen
+	Freed, Lost        int64 // by hand, in the last hour; and by guards of this program, since it started
+	Guards             bool
 }
 
 func (v *summaryView) add(r *row, now time.Time) {

@@ -24,7 +24,7 @@ const (
 type row struct {
 	redisson.Object // with mostHolders and as many in its queue at most
 	read            time.Time
-	seen            time.Time // since when one of its holders has been seen to hold it, by a console that was looking
+	seen            time.Time // since when one of its holders holds it, as it says, or has been seen to by a console that was looking
 }
 
 // listState is what was read last.
@@ -39,6 +39,7 @@ type listState struct {
 	failed   error             // not all of Redis has answered
 	since    time.Time         // when it failed for the first time
 	rest     time.Duration     // until the next reading
+	freed    int               // by hand, lately
 }
 
 // lister reads the list for all who look at it. It searches Redis for locks, and reads those again that it has found until it is time for
@@ -58,6 +59,9 @@ func (l *lister) read(ctx context.Context, last *listState, publish func(*listSt
 	n := r.next
 	if last == nil || !time.Now().Before(l.due) {
 		r.search(ctx, l.client)
+		if frees, err := l.client.Frees(ctx, mostFrees); err == nil { // or it is not known
+			n.freed = slices.IndexFunc(append(frees, redisson.Freed{}), func(f redisson.Freed) bool { return time.Since(f.Time) > lately })
+		}
 		l.due = time.Now().Add(searchShare * n.took)
 	} else {
 		r.again(ctx, l.client)
@@ -88,7 +92,7 @@ func newReading(last *listState, publish func(*listState)) *reading {
 	now := time.Now()
 	r := &reading{last: last, next: &listState{begun: now}, seen: map[string]time.Time{}, publish: publish, shown: now}
 	if last != nil {
-		r.next.searched, r.next.whole, r.next.since = last.searched, last.whole, last.since
+		r.next.searched, r.next.whole, r.next.since, r.next.freed = last.searched, last.whole, last.since, last.freed
 		for _, row := range last.rows {
 			for _, h := range row.Holders {
 				r.seen[row.Key+"\x00"+h.ID] = row.seen
@@ -155,7 +159,11 @@ func (r *reading) add(o redisson.Object) {
 	row.Holders = slices.Clone(o.Holders[:min(len(o.Holders), mostHolders)])
 	row.Queue = slices.Clone(o.Queue[:min(len(o.Queue), mostHolders)])
 	for _, h := range row.Holders {
-		if seen, ok := r.seen[o.Key+"\x00"+h.ID]; ok && (row.seen.IsZero() || seen.Before(row.seen)) {
+		seen := r.seen[o.Key+"\x00"+h.ID]
+		if h.About != nil && !h.About.Since.IsZero() {
+			seen = h.About.Since
+		}
+		if !seen.IsZero() && (row.seen.IsZero() || seen.Before(row.seen)) {
 			row.seen = seen
 		}
 	}

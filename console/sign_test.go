@@ -143,6 +143,11 @@ func TestFreesPage(t *testing.T) {
 		t.Errorf("the cause is %q", cause)
 	}
 	get(t, s.URL+"/frees").wants(t, "frees", http.StatusOK, "order:42", "it hangs, &lt;b&gt;ticket&lt;/b&gt; 7")
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(get(t, s.URL+"/").body, `href="frees">1</a>`); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the list does not count it")
+		}
+	}
 }
 
 // Of a holder that says nothing, as one in Java, the page tells what it has seen itself.

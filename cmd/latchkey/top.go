@@ -71,8 +71,15 @@ func oldestFirst(since func(redisson.Object) time.Time) order {
 	return func(a, b redisson.Object) int { return cmp.Or(cmp.Compare(at(a), at(b)), waitedFirst(a, b)) }
 }
 
-// heldSince is since when a lock is held, and zero where that is not known.
-func heldSince(redisson.Object) time.Time { return time.Time{} }
+// heldSince is since when a lock is held, as the program says that has held it longest, and zero where none says so.
+func heldSince(o redisson.Object) (oldest time.Time) {
+	for _, h := range o.Holders {
+		if h.About != nil && !h.About.Since.IsZero() && (oldest.IsZero() || h.About.Since.Before(oldest)) {
+			oldest = h.About.Since
+		}
+	}
+	return oldest
+}
 
 // age is how long a lock has been held, for people.
 func age(o redisson.Object) string {
@@ -80,5 +87,5 @@ func age(o redisson.Object) string {
 	if since.IsZero() {
 		return "-"
 	}
-	return rest(time.Since(since))
+	return rest(max(0, time.Since(since)))
 }
