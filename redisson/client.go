@@ -9,6 +9,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -111,10 +113,12 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 //   - redis://sentinel1:26379?master_name=main&addr=sentinel2:26379 is the master that sentinels call main, as [redis.ParseFailoverURL]
 //     has it: the user before the host is the sentinels', and username, password and db are parameters.
 //
-// [Credentials] are asked for with each connection. Locks are at masters alone, so options that route to replicas are ignored. Like New,
+// [Credentials] are asked for with each connection. CLIENT LIST shows each by the URL's client_name, or that of [Name], or else the program's,
+// with dashes for what Redis does not take; no right is needed for that. Locks are at masters alone, so options that route to replicas are ignored. Like New,
 // Open does not talk to Redis. An error quotes nothing of a password.
 func Open(url string, opts ...Option) (*Client, error) {
-	d := reply.Dialling{Credentials: settingsOf(opts).credentials}
+	s := settingsOf(opts)
+	d := reply.Dialling{Credentials: s.credentials, Name: cmp.Or(s.name, filepath.Base(os.Args[0]))}
 	d.Pool = max(2*transport.GatherFrom, 10*runtime.GOMAXPROCS(0)) // the second is go-redis' own
 	rdb, err := d.Client(url)
 	if err != nil {

@@ -77,7 +77,7 @@ func (a *app) dial() (redis.UniversalClient, error) {
 		return nil, err
 	}
 	u, _ := url.Parse(text)
-	rdb, err := reply.Dialling{Timeout: a.timeout, TLS: config, Credentials: a.secrets.credentials(u)}.Client(text)
+	rdb, err := reply.Dialling{Timeout: a.timeout, Name: "latchkey", TLS: config, Credentials: a.secrets.credentials(u)}.Client(text)
 	if err != nil {
 		return nil, usage("%s: %w", from, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 type Dialling struct {
 	Timeout     time.Duration // of one attempt
 	Pool        int           // connections to one server
+	Name        string        // of each connection, unless the URL has a client_name; what Redis has not in names is a dash
 	Credentials func(context.Context) (user, password string, err error)
 	TLS         *tls.Config // of a URL that says TLS; nil goes by what the host trusts
 }
@@ -36,7 +38,7 @@ func (d Dialling) Client(text string) (redis.UniversalClient, error) {
 			return nil, err
 		}
 		o.RouteByLatency, o.RouteRandomly, o.ReplicaOnly, o.DialerRetries, o.PoolSize = false, false, false, 1, cmp.Or(o.PoolSize, d.Pool)
-		d.set(&o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialTimeout, &o.CredentialsProviderContext, &o.Dialer, o.TLSConfig)
+		d.set(&o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialTimeout, &o.CredentialsProviderContext, &o.Dialer, o.TLSConfig, o.Protocol, &o.ClientName, &o.OnConnect)
 		return redis.NewFailoverClient(o), nil
 	case q.Has("addr"):
 		o, err := redis.ParseClusterURL(text)
@@ -44,7 +46,7 @@ func (d Dialling) Client(text string) (redis.UniversalClient, error) {
 			return nil, err
 		}
 		o.RouteByLatency, o.RouteRandomly, o.ReadOnly, o.DialerRetries = false, false, false, 1
-		d.set(&o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialTimeout, &o.CredentialsProviderContext, &o.Dialer, o.TLSConfig)
+		d.set(&o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialTimeout, &o.CredentialsProviderContext, &o.Dialer, o.TLSConfig, o.Protocol, &o.ClientName, &o.OnConnect)
 		return redis.NewClusterClient(o), nil
 	}
 	o, err := redis.ParseURL(text)
@@ -52,18 +54,25 @@ func (d Dialling) Client(text string) (redis.UniversalClient, error) {
 		return nil, err
 	}
 	o.PoolSize = cmp.Or(o.PoolSize, d.Pool)
-	d.set(&o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialTimeout, &o.CredentialsProviderContext, &o.Dialer, o.TLSConfig)
+	d.set(&o.ContextTimeoutEnabled, &o.MaxRetries, &o.DialTimeout, &o.CredentialsProviderContext, &o.Dialer, o.TLSConfig, o.Protocol, &o.ClientName, &o.OnConnect)
 	return redis.NewClient(o), nil
 }
 
 // set sets what options of all three types have.
-func (d Dialling) set(bounded *bool, retries *int, timeout *time.Duration, credentials *func(context.Context) (string, string, error), dialer *Dialer, secure *tls.Config) {
-	const usual = 5 * time.Second // go-redis', too
+func (d Dialling) set(bounded *bool, retries *int, timeout *time.Duration, credentials *func(context.Context) (string, string, error), dialer *Dialer, secure *tls.Config, protocol int, named *string, connected *func(context.Context, *redis.Conn) error) {
 	if secure != nil && d.TLS != nil {
 		secure.RootCAs, secure.Certificates = d.TLS.RootCAs, d.TLS.Certificates
 	}
-	*bounded, *retries, *timeout, *credentials = true, -1, cmp.Or(d.Timeout, *timeout, usual), d.Credentials
+	*bounded, *retries, *timeout, *credentials = true, -1, cmp.Or(d.Timeout, *timeout, 5*time.Second), d.Credentials // 5s is go-redis', too
 	*dialer = Bounded(redis.NewDialer(&redis.Options{DialTimeout: *timeout, TLSConfig: secure}))
+	// go-redis' own way is CLIENT SETNAME, too, and a user who may not do that has no connection then. Each user may say HELLO.
+	name := regexp.MustCompile(`[^!-~]`).ReplaceAllString(cmp.Or(*named, d.Name), "-")
+	*named, *connected = "", func(ctx context.Context, conn *redis.Conn) error {
+		if err := conn.Hello(ctx, cmp.Or(protocol, 3), "", "", name).Err(); !IsReply(err) {
+			return err
+		}
+		return nil // without a name
+	}
 }
 
 // CheckURL says why text is no URL of a server, or one that was meant to have a password and has it elsewhere. It quotes nothing that
