@@ -71,6 +71,20 @@ func TestConnections(t *testing.T) {
 	}
 }
 
+// What is left of the connections of a peak.
+func TestIdleConnections(t *testing.T) {
+	for query, most := range map[string]int{"max_idle_conns=4": 9, "conn_max_idle_time=100ms": 51} {
+		s := redistest.Start(t)
+		p := pod{t, open(t, "redis://"+s.Addr+"?pool_size=40&"+query, redisson.Name("pod")), []*redis.Client{s.Client(t)}}
+		p.wait(2000)()
+		await(t, query+": few are left", func() bool { left, _ := p.connections(); return left[0] <= most })
+		time.Sleep(500 * time.Millisecond)
+		if left, _ := p.connections(); query != "max_idle_conns=4" && left[0] < 20 {
+			t.Errorf("%s: %d are left: it closes them after all, unlike what kubernetes.md says", query, left[0])
+		}
+	}
+}
+
 // documented returns the numbers of a cell in the document's table.
 func documented(t *testing.T, state string, column int) (least, most int) {
 	t.Helper()
