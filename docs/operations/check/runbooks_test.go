@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -131,63 +130,106 @@ func commands(t *testing.T, port string) (said string) {
 	return said
 }
 
-// The two ways into an overload, and what errors and metrics say of them, as the run-book has it.
+// The ways into an overload, and what errors and metrics say of them, as the run-book has it.
 func TestOverload(t *testing.T) {
 	text, err := os.ReadFile("../runbooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	digits := regexp.MustCompile(`\d+(\.\d+)?(ms|s)?`)
-	for name, lend := range map[string]bool{"so many questions": false, "others have the pool": true} {
-		s := redistest.Start(t)
-		rdb := s.Client(t, func(o *redis.Options) { o.PoolSize, o.PipelinePoolSize, o.ContextTimeoutEnabled = 2, -1, true })
-		reader := sdkmetric.NewManualReader()
-		c, err := redisson.New(rdb, redisson.Timeout(200*time.Millisecond), redisson.MeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		n := 30_000
-		if lend {
-			n = 50
-			for range 2 {
-				all.Go(func() { rdb.BLPop(ctx, 0, "nothing") })
+	const size = 2 // of the pool
+	for _, tt := range []struct {
+		name  string
+		calls int
+		lent  bool // and so all connections are in use
+	}{
+		{"many calls", 10_000, false},
+		{"others have the pool", 50, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := redistest.Start(t)
+			admin := s.Client(t)
+			rdb := s.Client(t, func(o *redis.Options) { o.PoolSize, o.PoolTimeout, o.MaxRetries = size, 200*time.Millisecond, -1 })
+			reader := sdkmetric.NewManualReader()
+			c, err := redisson.New(rdb, redisson.Timeout(200*time.Millisecond), redisson.MeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+			if err != nil {
+				t.Fatal(err)
 			}
-			await(t, "the pool is lent", func() bool { return strings.Contains(s.Client(t).Info(ctx, "clients").Val(), "blocked_clients:2") })
-		}
-		failed := make(chan error, n)
-		for i := range n {
-			all.Go(func() {
-				if h, err := c.Acquire(ctx, lock.Request{Key: fmt.Sprint(i)}); err == nil {
-					_ = h.Release(context.Background())
-				} else if errors.Is(err, lock.ErrOverload) {
-					failed <- err
+			ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+			defer stop()
+			var others, all sync.WaitGroup
+			if tt.lent {
+				for range size {
+					others.Go(func() { rdb.BLPop(t.Context(), time.Minute, "nothing") })
 				}
-			})
-		}
-		most := map[string]int64{}
-		for err = nil; err == nil; {
-			for name, value := range gauges(t, reader) {
-				most[name] = max(most[name], value)
+				await(t, "the pool is lent", func() bool {
+					return strings.Contains(admin.Info(t.Context(), "clients").Val(), fmt.Sprint("blocked_clients:", size))
+				})
+			}
+			failed := make(chan error, 1)
+			for i := range tt.calls {
+				all.Go(func() {
+					for ctx.Err() == nil {
+						h, err := c.Acquire(ctx, lock.Request{Key: fmt.Sprint(i)})
+						switch {
+						case err == nil:
+							_ = h.Release(context.Background())
+						case errors.Is(err, lock.ErrOverload):
+							select {
+							case failed <- err:
+							default:
+							}
+						}
+					}
+				})
+			}
+			samples, full, queued := 0, 0, int64(0)
+			for ctx.Err() == nil || samples == 0 {
+				now := gauges(t, reader)
+				samples++
+				queued = max(queued, now["latchkey.redisson.queued"])
+				if now["latchkey.redisson.connections"] >= size {
+					full++
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			all.Wait()
+			admin.RPush(t.Context(), "nothing", 1, 2)
+			others.Wait()
+			if err := c.Close(); err != nil {
+				t.Error(err)
 			}
 			select {
-			case err = <-failed:
-			case <-time.After(10 * time.Millisecond):
+			case err := <-failed:
+				t.Logf("%v; up to %d are queued, all connections are in use in %d of %d samples", err, queued, full, samples)
+				if !strings.Contains(digits.ReplaceAllString(string(text), "N"), digits.ReplaceAllString(err.Error(), "N")) {
+					t.Errorf("the run-book does not have %q", err)
+				}
+			default:
+				t.Fatal("no call failed for that")
 			}
-		}
-		stop()
-		all.Wait()
-		t.Logf("%s: %v; %v", name, err, most)
-		if !strings.Contains(digits.ReplaceAllString(string(text), "N"), digits.ReplaceAllString(err.Error(), "N")) {
-			t.Errorf("the run-book does not have %q", err)
-		}
-		if most["latchkey.redisson.queued"] == 0 || most["latchkey.redisson.connections"] < 2 {
-			t.Errorf("gauges %v, want a line, and two connections in use", most)
-		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+			if queued == 0 && samples > 10 || (full > samples/2) != tt.lent {
+				t.Errorf("up to %d are queued, all connections are in use in %d of %d samples: want most: %t", queued, full, samples, tt.lent)
+			}
+		})
+	}
+}
+
+// Redis has no connection left: that is an outage and no overload, and Redis counts it.
+func TestNoConnectionLeft(t *testing.T) {
+	s := redistest.Start(t, "--maxclients", "4")
+	admin := s.Client(t)
+	others := []*redis.Conn{admin.Conn()}
+	for others[len(others)-1].Ping(t.Context()).Err() == nil {
+		others = append(others, admin.Conn())
+	}
+	_, err := open(t, "redis://"+s.Addr).Acquire(t.Context(), lock.Request{Key: "k"})
+	if err == nil || errors.Is(err, lock.ErrOverload) || errors.Is(err, lock.ErrRefused) || errors.Is(err, lock.ErrBusy) {
+		t.Errorf("%v, want an outage", err)
+	}
+	t.Log(err)
+	if n := field(t, others[0].Info(t.Context(), "stats").Val(), "rejected_connections"); n == "0" {
+		t.Error("no connection was rejected")
 	}
 }
 
@@ -208,5 +250,3 @@ func gauges(t *testing.T, reader *sdkmetric.ManualReader) (now map[string]int64)
 	}
 	return now
 }
-
-var _ = filepath.Join

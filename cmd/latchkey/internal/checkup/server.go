@@ -148,7 +148,7 @@ func (s *server) replication() {
 		}
 	}
 	if former := s.info["master_replid2"]; strings.Trim(former, "0") != "" {
-		s.report(OK, "failover", "this server was promoted since it started: what was lost then, the failover lost, and no eviction", "")
+		s.report(OK, "failover", "this server was promoted since it started, or had replicas and has read its snapshot: what was lost then, that lost, and no eviction", "")
 	}
 	switch {
 	case n == 0:
