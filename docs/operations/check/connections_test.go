@@ -96,7 +96,9 @@ func documented(t *testing.T, state string, column int) (least, most int) {
 	if row == nil {
 		t.Fatalf("kubernetes.md has no row %q", state)
 	}
-	numbers := regexp.MustCompile(`\d+`).FindAllString(strings.Split(row[1], "|")[column], -1)
+	// What is in parentheses, or else the number.
+	cell := strings.Split(row[1], "|")[column]
+	numbers := regexp.MustCompile(`\d+`).FindAllString(cell[strings.Index(cell, "(")+1:], -1)
 	least, _ = strconv.Atoi(numbers[0])
 	most, _ = strconv.Atoi(numbers[len(numbers)-1])
 	return least, most
