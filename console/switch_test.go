@@ -6,6 +6,7 @@ import (
 	"errors"
 	"html"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -154,9 +155,7 @@ func TestSwitchRefused(t *testing.T) {
 		{"switched meanwhile", func(_ *testing.T, s *switcher, _ url.Values) { _ = s.reg.Switch("pay", guard.Shadow) }, "", 409, "somebody has switched this guard meanwhile"},
 		{"sent before", func(t *testing.T, s *switcher, form url.Values) {
 			again := url.Values{}
-			for name, values := range form {
-				again[name] = values
-			}
+			maps.Copy(again, form)
 			again.Set("mode", "on")
 			s.send(t, s.site, again).wants(t, "first", http.StatusSeeOther)
 			s.told = nil
