@@ -85,7 +85,7 @@ func TestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := serveHandler(t, h)
-	for page, want := range map[string]int{"": 200, "lock?key=a": 200, "lock": 400, "free?key=a": 200, "find": 200, "guards": 200, "events?of=list": 200, "events?of=lock": 400, "style.css": 200, "nowhere": 404} {
+	for page, want := range map[string]int{"": 200, "lock?key=a": 200, "lock": 400, "free?key=a": 200, "find": 200, "guards": 200, "switch?guard=a": 403, "events?of=list": 200, "events?of=lock": 400, "style.css": 200, "nowhere": 404} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodHead, s+"/"+page, nil)
 		if a := send(t, r); a.status != want || a.body != "" {
 			t.Errorf("HEAD /%s: %d %q, want %d", page, a.status, a.body, want)

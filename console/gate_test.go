@@ -89,7 +89,7 @@ func TestAuthorize(t *testing.T) {
 // Every answer, also a refusal, forbids all that a page could be misused for.
 func TestHeaders(t *testing.T) {
 	s := serve(t, newFake())
-	for _, page := range []string{"/", "/guards", "/nowhere", "/style.css", "/lock?key=a", "/free"} {
+	for _, page := range []string{"/", "/guards", "/nowhere", "/style.css", "/lock?key=a", "/free", "/switch"} {
 		a := get(t, s.URL+page)
 		for name, want := range map[string]string{
 			"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff",
