@@ -201,7 +201,7 @@ func placeMistakes() []slip {
 		{func() error { _, err := guard.NewRegistry(guard.Wait(time.Second)); return err }, `guard: NewRegistry takes options that are for all guards: Observe, Log, LogKeys, TemplateFunc, TracerProvider, MeterProvider, ReleaseTimeout, MaxRetryAfter`},
 		{func() error { _, err := guard.NewRegistry(nil); return err }, `guard: NewRegistry: option 1 of 1 is nil`},
 		{registered(map[string]guard.Spec{"order.pya": {Wait: time.Second}}, func(r *guard.Registry) error { return r.Check() }), `guard: Override of "order.pya", which is the name of no guard, did you mean order.pay?`},
-		{func() error { return guard.Must(guard.NewRegistry()).Override(map[string]guard.Spec{"a": {Name: "b"}}) }, `guard "a": Override can't change the name to "b"`},
+		{func() error { return guard.Must(guard.NewRegistry()).Override(map[string]guard.Spec{"a": {Name: "b"}}) }, `guard "a": Override can't change the name to "b": leave it out`},
 		{registered(map[string]guard.Spec{"order.pay": {Limit: 3}}, nil, guard.Fair()), `guard "order.pay": limit 3 belongs to kind permit, not to kind fair`},
 		{registered(nil, func(r *guard.Registry) error { return r.Switch("order.pay", guard.Off) }), `guard "order.pay": can't be switched off: its Spec does not say switchable`},
 	}

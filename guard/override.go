@@ -30,7 +30,7 @@ func (r *Registry) Override(specs map[string]Spec) error {
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
 		s := specs[name]
 		if s.Name != "" && s.Name != name {
-			faults = append(faults, fmt.Errorf("guard %q: Override can't change the name to %q", name, s.Name))
+			faults = append(faults, fmt.Errorf("guard %q: Override can't change the name to %q: leave it out", name, s.Name))
 		}
 		merged := said[name]
 		merged.merge(s, s.given())

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,8 +34,8 @@ func TestOverrideIsForTheNextCall(t *testing.T) {
 		if err := reg.Override(map[string]guard.Spec{"order.settle": {Key: "v2:#{req.ID}:#{req.Free}", Wait: time.Millisecond, Busy: guard.Skip}}); err != nil {
 			t.Fatal(err)
 		}
-		other := guard.Must(l.Acquire(t.Context(), lock.Request{Key: "v2:7:false"}))
-		if res, err := settle(t.Context(), Order{ID: "7"}); err != nil || res != "" {
+		other := guard.Must(l.Acquire(t.Context(), lock.Request{Key: "v2:8:false"}))
+		if res, err := settle(t.Context(), Order{ID: "8"}); err != nil || res != "" {
 			t.Errorf("next call = %q, %v, want it to be skipped for the new key", res, err)
 		}
 		_ = other.Release(t.Context())
@@ -111,7 +112,36 @@ func TestOverrideAsksForNoFallbackLater(t *testing.T) {
 	}
 }
 
-// The guards of a Stack change together, in one call as in the next: the key that was looked at ahead is the key that is taken.
+// The guards of a Stack are one call: it ends with the guards with which it began.
+func TestOverrideInTheMiddleOfAStack(t *testing.T) {
+	reg, l := newRegistry(t), memlock.New()
+	var keys []string
+	locker := lockerFunc(func(ctx context.Context, r lock.Request) (lock.Hold, error) {
+		if keys = append(keys, r.Key); r.Key == "first:1:7" {
+			if err := reg.Override(map[string]guard.Spec{"first": {Key: "first:2:#{req.ID}"}, "second": {Key: "second:2:#{req.ID}", Wait: time.Second}}); err != nil {
+				t.Error(err)
+			}
+		}
+		return l.Acquire(ctx, r)
+	})
+	declare := func(name string) *guard.Guard {
+		return guard.Must(guard.New(locker, guard.In(reg), guard.Name(name), guard.Key(name+":1:#{req.ID}")))
+	}
+	settle := guard.Must(guard.Func(guard.Must(guard.Stack(declare("first"), declare("second"))), settled))
+	for range 2 {
+		if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{"first:1:7", "second:1:7", "first:2:7", "second:2:7"}; !slices.Equal(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
+	}
+	if got := infos(reg)["second"]; got.Spec.Wait != time.Second || got.Outcomes["ok"] != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Calls and what lists the guards go on while they change.
 func TestOverrideUnderCalls(t *testing.T) {
 	l, reg := memlock.New(), newRegistry(t)
 	declare := func(name string) *guard.Guard {
