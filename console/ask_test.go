@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,9 +30,21 @@ func writeLocks(t *testing.T, rdb redis.UniversalClient, keys ...string) {
 	}
 }
 
+// whole is the list when the first search has ended.
+func whole(t *testing.T, s *httptest.Server) (a answered) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; {
+		if a = get(t, s.URL+"/"); strings.Contains(a.body, "Read at") {
+			return a
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the search does not end: %.3000s", a.body)
+		}
+	}
+}
+
 // Of more locks than the list keeps, it keeps those that are waited for, and a filter finds the others.
 func TestFilterAmongManyLocks(t *testing.T) {
-	t.Parallel()
 	_, rdb := filled(t, 0, false)
 	var keys []string
 	for i := range manyLocks {
@@ -46,15 +59,11 @@ func TestFilterAmongManyLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := consoleOf(t, rdb)
-	next, _ := live(t, s, "events?of=list")
-	part := next()
-	for !strings.Contains(part, "Read at") {
-		part = next()
-	}
-	if links := lockLinks(part); len(links) != firstPage || links[0] != "lock?key=till%3A9" {
+	list := whole(t, s)
+	if links := lockLinks(list.body); len(links) != firstPage || links[0] != "lock?key=till%3A9" {
 		t.Errorf("%d rows, the first %.1q, want the one that is waited for", len(links), links)
 	}
-	answered{http.StatusOK, nil, part}.wants(t, "list", http.StatusOK, "50,015 locks", "20,000 of 50,015 locks are listed: those with waiters and the oldest.",
+	list.wants(t, "list", http.StatusOK, "50,015 locks", "20,000 of 50,015 locks are listed: those with waiters and the oldest.",
 		`50,015</dd>`, `3</a> <span class="note">for 1 lock<`)
 	for query, want := range map[string]string{
 		"order:4":    "11 of 50,015 locks",
@@ -104,9 +113,7 @@ func TestFilterTellsNoKeys(t *testing.T) {
 	}
 	for _, opt := range []Option{ShowKeys(nil), ShowKeys(func(key string) string { return key[:min(len(key), 3)] })} {
 		s := serve(t, f, opt)
-		next, _ := live(t, s, "events?of=list")
-		for part := next(); !strings.Contains(part, "Read at") || !strings.Contains(part, "20,000 of 20,001 locks are listed"); part = next() {
-		}
+		whole(t, s).wants(t, "list", http.StatusOK, "20,000 of 20,001 locks are listed")
 		get(t, s.URL+"/?q=order:00007").wants(t, "filter", http.StatusOK, "No lock matches among those", "The filter looks at these.")
 		if n := f.asked.Load(); n > 0 {
 			t.Errorf("%d questions for a key that is not shown", n)
