@@ -70,7 +70,7 @@ func (a *app) hold(ctx context.Context, key string, d time.Duration, by *account
 	case err != nil:
 		return a.unanswered(err)
 	}
-	until := time.Now().Add(d)
+	until := time.Now().Add(d).UTC()
 	if a.json() {
 		return a.print(map[string]any{"held": safe.String(key), "until": until})
 	}
@@ -126,10 +126,10 @@ func (a *app) frees(ctx context.Context, limit int) error {
 	}
 	for _, f := range all {
 		if !a.json() {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Time.Format(time.RFC3339), safe.Cut(f.Who, 40), safe.Cut(f.Key, keyWidth), safe.Cut(f.Reason, 200))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Time.UTC().Format(time.RFC3339), safe.Cut(f.Who, 40), safe.Cut(f.Key, keyWidth), safe.Cut(f.Reason, 200))
 			continue
 		}
-		doc := freed{f.Time, safe.String(f.Who), safe.String(f.Reason), safe.String(f.Key), []safe.String{}}
+		doc := freed{f.Time.UTC(), safe.String(f.Who), safe.String(f.Reason), safe.String(f.Key), []safe.String{}}
 		for _, id := range f.Holders {
 			doc.Holders = append(doc.Holders, safe.String(id))
 		}

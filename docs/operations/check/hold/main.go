@@ -43,13 +43,18 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	url := flags.String("redis", cmp.Or(os.Getenv("LATCHKEY_REDIS_URL"), "redis://localhost:6379"), "`URL` of Redis")
 	watchdog := flags.Duration("watchdog", redisson.DefaultWatchdogTimeout, "the watchdog's timeout")
 	hold := flags.Duration("for", math.MaxInt64, "how long to hold the lock")
+	name := flags.String("name", "", "of the client, which then describes what it holds")
 	flags.TextVar(&r.Kind, "kind", lock.Exclusive, "`kind` of lock")
 	flags.DurationVar(&r.Wait, "wait", 0, "how long to wait for it")
 	flags.DurationVar(&r.Lease, "lease", 0, "how long it stands; 0: it is renewed")
 	flags.DurationVar(&r.MaxHold, "max-hold", 0, "how long it is renewed; 0: until it is released")
 	_ = flags.Parse(args) // ends the program over a mistake
 	r.Key, r.Limit = flags.Arg(0), 1
-	client, err := redisson.Open(*url, redisson.WatchdogTimeout(*watchdog))
+	opts := []redisson.Option{redisson.WatchdogTimeout(*watchdog)}
+	if *name != "" {
+		opts = append(opts, redisson.Name(*name), redisson.Describe())
+	}
+	client, err := redisson.Open(*url, opts...)
 	if err != nil {
 		return err
 	}
