@@ -49,7 +49,6 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 		return h, nil
 	}
 	id := lockID{name, r.Kind.Family()}
-	c.awaitMember(ctx, name, began.Add(c.patience(r.Wait)))
 	outer, err := c.ancestor(ctx, id, r.Kind)
 	switch {
 	case err != nil:
@@ -88,7 +87,7 @@ func (c *Client) heldBy(ctx context.Context, busy *lock.BusyError, id lockID) {
 func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (outer *hold, err error) {
 	var kinds []lock.Kind
 	for a := range lock.Ancestors(ctx) {
-		if h, _ := c.within(a, id.name); h != nil {
+		if h := c.within(a, id.name); h != nil {
 			outer = cmp.Or(outer, h)
 			kinds = append(kinds, h.kind)
 		}
@@ -96,37 +95,19 @@ func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (out
 	return outer, lock.Reenter(wanted, kinds...)
 }
 
-// awaitMember waits until a RedLock above ctx has the answer of this lock, if it is a member that has not given one yet: who asked before
-// that would be kept out by its own outer call.
-func (c *Client) awaitMember(ctx context.Context, name string, by time.Time) {
-	for a := range lock.Ancestors(ctx) {
-		_, open := c.within(a, name)
-		if open == nil {
-			continue
-		}
-		select {
-		case <-open:
-		case <-ctx.Done():
-		case <-c.ctx.Done():
-		case <-time.After(time.Until(by)):
-		}
-	}
-}
-
-// within returns the live hold of this client's lock of that name that an ancestor is or, if it is that of a RedLock, has. If it may get
-// one yet, within returns what is closed when that is known.
-func (c *Client) within(ancestor lock.Hold, name string) (h *hold, open <-chan struct{}) {
+// within returns the live hold of this client's lock of that name that an ancestor is or, if it is that of a RedLock, has.
+func (c *Client) within(ancestor lock.Hold, name string) *hold {
 	switch a := ancestor.(type) {
 	case interface{ inner() *hold }:
-		if h = a.inner(); h.c != c || h.holder.name() != name { // it is live, as all ancestors are
-			return nil, nil
+		if h := a.inner(); h.c == c && h.holder.name() == name { // it is live, as all ancestors are
+			return h
 		}
 	case *redHold:
-		if h, open = a.within(c, name); h != nil && !h.Held() {
-			return nil, nil
+		if h := a.within(c, name); h != nil && h.Held() {
+			return h
 		}
 	}
-	return h, open
+	return nil
 }
 
 // reenter adds a hold to the holder of outer. It returns nil, nil if that is not possible any more.

@@ -190,7 +190,7 @@ func (l *Lock) state(ctx context.Context) answer {
 // HoldCount returns how many live holds of this lock are above ctx: how many times the call holds it. It does not ask Redis.
 func (l *Lock) HoldCount(ctx context.Context) (n int) {
 	for a := range lock.Ancestors(ctx) {
-		if h, _ := l.c.within(a, l.key); h != nil && h.kind == l.kind {
+		if h := l.c.within(a, l.key); h != nil && h.kind == l.kind {
 			n++
 		}
 	}

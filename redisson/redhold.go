@@ -51,17 +51,17 @@ func (h *redHold) begin() (able []*Lock) {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
 	for _, member := range h.c.r.locks {
-		if h.c.open[member] == nil {
-			able = append(able, member)
-		} else {
+		if h.c.asked[member] {
 			h.failures = append(h.failures, errSilent)
+		} else {
+			able = append(able, member)
 		}
 	}
 	if h.decide(); len(able) < h.c.r.quorum {
 		return nil
 	}
 	for _, member := range able {
-		h.c.open[member] = make(chan struct{})
+		h.c.asked[member] = true
 	}
 	return able
 }
@@ -168,22 +168,16 @@ func (h *redHold) unreleased() bool {
 	return !h.over
 }
 
-// within returns the hold of a client's lock of that name, live or not. If the lock was asked for and has not answered yet, within returns
-// what is closed then.
-func (h *redHold) within(c *Client, name string) (part *hold, open <-chan struct{}) {
+// within returns the hold of a client's lock of that name, live or not, and nil if the lock has not answered (yet).
+func (h *redHold) within(c *Client, name string) *hold {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
 	for _, p := range h.parts {
-		if own, _ := c.within(p, name); own != nil {
-			return own, nil
+		if own := c.within(p, name); own != nil {
+			return own
 		}
 	}
-	for member, open := range h.c.open {
-		if member.c == c && member.key == name {
-			return nil, open
-		}
-	}
-	return nil, nil
+	return nil
 }
 
 // Context implements [lock.Hold].

@@ -38,7 +38,7 @@ func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millis
 // unlike for other locks, and contenders are served in no order. No call waits for servers that the outcome does not depend
 // on, but each leaves a question with those that are silent, which costs memory until the client's Timeout is over: give
 // these clients a short one. Servers that refuse, and clients that are closed, are not waited for: once the others are no majority, the
-// call fails.
+// call fails. Don't take one of its locks alone under a hold: the server may be about to answer, and the call would wait for itself.
 type RedLock struct {
 	locks  []*Lock // sorted
 	key    redKey
@@ -118,7 +118,7 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 			return nil, err
 		}
 	}
-	c := &redCall{r: r, ctx: ctx, lease: lease, start: time.Now(), open: map[*Lock]chan struct{}{}}
+	c := &redCall{r: r, ctx: ctx, lease: lease, start: time.Now(), asked: map[*Lock]bool{}}
 	answered := c.start // when there was a majority of answers last
 	in := stay{waiters: &r.locks[0].c.waiters, name: r.locks[0].key}
 	defer in.end()
@@ -153,8 +153,8 @@ type redCall struct {
 	start time.Time
 	never bool // so many members refuse that the others are no majority
 
-	mu   sync.Mutex              // of its rounds, too
-	open map[*Lock]chan struct{} // the members that were asked and have not answered: closed by the answer
+	mu    sync.Mutex     // of its rounds, too
+	asked map[*Lock]bool // the members that have not answered yet
 }
 
 // round asks all servers at once for the lock and returns as soon as the outcome is certain. Members that have not answered
@@ -191,8 +191,7 @@ func (c *redCall) round() (*redHold, error) {
 func (c *redCall) answered(member *Lock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.open[member])
-	delete(c.open, member)
+	delete(c.asked, member)
 }
 
 // jitter is a time below d that differs between clients and from one time to another. It follows from both, so that a run in

@@ -2,12 +2,10 @@ package redisson_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/redistest"
-	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 	"github.com/redis/go-redis/v9"
 )
@@ -86,49 +84,4 @@ func TestLateMembersOfARedLockAreReentered(t *testing.T) {
 	}
 	mustGive(t, inner, l)
 	mustGive(t, held, l)
-}
-
-// A call under the hold of a RedLock waits for the answer of the member that it wants: whoever asked for it in vain would wait for itself.
-func TestMemberIsLockedUnderItsRedLockBeforeItsAnswer(t *testing.T) {
-	t.Parallel()
-	r := newRedTrio(t)
-	l := redLock(t, r.clients...)
-	member, once := r.clients[2].Lock("k"), r.clients[2].NonReentrantLock("k")
-	held, answer := r.takeWithALateMember(t, l)
-	for ; !r.lockBeforeTheAnswer(t, held, answer); held, answer = r.takeWithALateMember(t, l) {
-		mustGive(t, held, l)
-	}
-	if _, err := once.Lock(held); !errors.Is(err, lock.ErrUnsupported) {
-		t.Errorf("Lock of a member that is not re-entrant = %v, want ErrUnsupported", err)
-	}
-	mustGive(t, held, l)
-	if n := member.HoldCount(held); n != 0 {
-		t.Errorf("HoldCount after Unlock = %d", n)
-	}
-}
-
-// lockBeforeTheAnswer locks the last member under the hold, and lets its answer come meanwhile. It reports whether the member joins.
-func (r redTrio) lockBeforeTheAnswer(t *testing.T, held context.Context, answer *redistest.Late) bool {
-	t.Helper()
-	member, once := r.clients[2].Lock("k"), r.clients[2].NonReentrantLock("k")
-	ctx, cancel := context.WithTimeout(held, 10*time.Second)
-	defer cancel()
-	got := make(chan context.Context, 1)
-	go func() {
-		inner, err := member.Lock(ctx)
-		if err != nil {
-			t.Errorf("Lock of a member under the hold = %v", err)
-		}
-		got <- inner
-	}()
-	gone, leave := context.WithCancel(held)
-	time.AfterFunc(10*time.Millisecond, leave)
-	if _, err := once.Lock(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("Lock under a context that ends = %v, want its cause", err)
-	}
-	answer.Deliver(t)
-	if inner := <-got; inner != nil {
-		mustUnlock(t, member, inner)
-	}
-	return r.joins(held)
 }

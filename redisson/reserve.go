@@ -53,7 +53,7 @@ func (res *reservation) take(rs []lock.Request, all bool) (n int, err error) {
 	}
 	by := began.Add(c.patience(rs[0].Wait))
 	res.over = began.Add(cmp.Or(max(rs[0].Wait, 0), forever))
-	want, n := c.reservable(ctx, rs, by)
+	want, n := c.reservable(ctx, rs)
 	if len(want) == 0 || all && n < len(rs) {
 		return 0, nil
 	}
@@ -109,14 +109,13 @@ func (c *Client) refusal(ctx context.Context, one *reserved, all bool, began tim
 
 // reservable returns a holder for each lock that can be asked for with others, and the length of the part of rs that these are for. One that
 // is re-entered is acquired as ever, and so is what follows one for which others of this process wait, or that is refused.
-func (c *Client) reservable(ctx context.Context, rs []lock.Request, by time.Time) (want []*reserved, n int) {
+func (c *Client) reservable(ctx context.Context, rs []lock.Request) (want []*reserved, n int) {
 	names := map[string]bool{}
 	for i, r := range rs {
 		name := c.mapName(r.Key)
 		if r.Validate() != nil || c.checkSlot(name) != nil {
 			return want, i
 		}
-		c.awaitMember(ctx, name, by)
 		outer, err := c.ancestor(ctx, lockID{name, r.Kind.Family()}, r.Kind)
 		if err != nil {
 			return want, i

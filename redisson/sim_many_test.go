@@ -137,6 +137,7 @@ func (s *stay) nestUnder(under *section, locks several, singles []oneLock) {
 	what := "re-entry"
 	one := singles[s.o.rand.IntN(len(singles))]
 	single := s.o.rand.IntN(3) == 0
+	mine := !s.o.w.scene.majority || s.o.w.isPart(ctx, locks, one) // the servers that it does not have yet are for all
 	if single {
 		ok, what = s.takeOne(ctx, one), "re-entry of a member"
 	} else {
@@ -146,7 +147,7 @@ func (s *stay) nestUnder(under *section, locks several, singles []oneLock) {
 	case ok:
 		s.o.w.net.Reach(what)
 	case s.o.w.options.faults != "none" || ctx.Err() != nil || s.o.w.judge.mayBeRobbed(under):
-	case single && s.o.w.scene.majority && !s.o.w.isPart(ctx, locks, one): // the servers that it does not have are for all
+	case single && !mine:
 	default:
 		s.o.w.judge.accuse("%s did not get what it holds by %s", s.name, what)
 	}
