@@ -116,14 +116,11 @@ func (s *registry) passLocked(ho *holder, next *hold, now instant) task {
 	ho.add(next, now, s.timeout)
 	ho.turns++
 	s.placeLocked(ho)
-	why := renewal
-	switch {
-	case next.kind == lock.Fenced:
-		why = fencing
-	case ho.covers(next, now, s.timeout) && !s.sleptLocked(time.Now()):
+	fenced := next.kind == lock.Fenced
+	if !fenced && ho.covers(next, now, s.timeout) && !s.sleptLocked(time.Now()) {
 		return task{next: next, turn: ho.turns, began: now}
 	}
-	t := s.updateLocked(ho, 0, why)
+	t := s.updateLocked(ho, 0, fenced)
 	t.next = next
 	return t
 }
@@ -144,7 +141,7 @@ func (s *registry) beginSharing(h *hold) (t task, ok bool) {
 		return t, true
 	}
 	ho.version++
-	return s.updateLocked(ho, 0, renewal), true
+	return s.updateLocked(ho, 0, false), true
 }
 
 // abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then.
@@ -206,7 +203,7 @@ func (s *registry) confirm(h *hold, t task, now, by instant) handoffCheck {
 		if n.all == 0 { // after a close, this client knows of none
 			n.add(ho.kind)
 		}
-		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(now, s.timeout), renewal), version: ho.version, turn: ho.turns}
+		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(now, s.timeout), false), version: ho.version, turn: ho.turns}
 	}
 	return c
 }
