@@ -89,11 +89,12 @@ func (f *handoff) news() <-chan struct{} {
 	return f.more
 }
 
-// mayPass reports whether the lock of ho, one hold of which has just ended, may pass to next. Nobody else must hold it under ho, and
+// mayPassLocked reports whether the lock of ho, one hold of which has just ended, may pass to next. Nobody else must hold it under ho, and
 // the streak must not be over. A newer holder of the client shows that ho is not in Redis any more. And if this process dies, the lock
 // must not outlive it for longer than next wants.
-func (ho *holder) mayPass(next *hold, now instant, timeout time.Duration) bool {
-	return len(ho.holds) == 0 && ho.unreleased == 0 && ho.lasts(now.sub(ho.admitted)) && ho.newer == nil && ho.asked <= cmp.Or(next.lease, timeout)
+func (s *registry) mayPassLocked(ho *holder, next *hold, now instant) bool {
+	return len(ho.holds) == 0 && ho.unreleased == 0 && ho.lasts(now.sub(ho.admitted)) && s.holders.newest(ho.lockID()) == ho &&
+		ho.asked <= cmp.Or(next.lease, s.timeout)
 }
 
 // covers reports whether what is known of the lease of ho is enough for next to begin.
@@ -131,7 +132,7 @@ func (s *registry) passLocked(ho *holder, next *hold, now instant) task {
 func (s *registry) beginSharing(h *hold) (t task, ok bool) {
 	s.mu.Lock()
 	defer s.unlock()
-	ho, now := s.holders[h.holder.lockID()], present()
+	ho, now := s.holders.newest(h.holder.lockID()), present()
 	if ho == nil || ho.kind != lock.Read || !ho.has(lock.Read) || ho.asked != h.holder.asked || now.sub(ho.admitted) >= handoffTime || now >= ho.validUntil {
 		return t, false
 	}

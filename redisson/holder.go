@@ -46,7 +46,6 @@ type holder struct {
 	unreleased int32 // lost holds whose work has not released them
 	handoff
 	entry
-	next, newer *holder       // of the same lock: those that were admitted before and after it
 	holds       []*hold       // joining, held or kept, oldest first
 	first       [1]*hold      // room for most of them
 	admitted    instant       // when the first hold was

@@ -14,52 +14,36 @@ type lockID struct {
 
 func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
 
-// holders are those that are alive, by their lock. More than one of a lock are linked, the newest first.
-type holders map[lockID]*holder
+// holders are those that are alive, by their lock, in the order in which they were admitted.
+type holders map[lockID][]*holder
 
 // add adds the newest holder of its lock.
 func (all holders) add(ho *holder) {
 	id := ho.lockID()
-	if ho.next = all[id]; ho.next != nil {
-		ho.next.newer = ho
-	}
-	all[id] = ho
+	all[id] = append(all[id], ho)
 }
 
 // remove takes ho out, if it is in.
 func (all holders) remove(ho *holder) {
-	switch id := ho.lockID(); {
-	case ho.newer != nil:
-		ho.newer.next = ho.next
-	case all[id] == ho && ho.next == nil:
+	id := ho.lockID()
+	if all[id] = without(all[id], ho); len(all[id]) == 0 {
 		delete(all, id)
-	case all[id] == ho:
-		all[id] = ho.next
 	}
-	if ho.next != nil {
-		ho.next.newer = ho.newer
-	}
-	ho.next, ho.newer = nil, nil
 }
 
-// of returns the holders of a lock. One may be removed when it is yielded.
-func (all holders) of(id lockID) iter.Seq[*holder] {
-	return func(yield func(*holder) bool) {
-		for ho := all[id]; ho != nil; {
-			next := ho.next
-			if !yield(ho) {
-				return
-			}
-			ho = next
-		}
+// newest returns the holder of a lock that was admitted last, and nil if there is none.
+func (all holders) newest(id lockID) *holder {
+	if some := all[id]; len(some) > 0 {
+		return some[len(some)-1]
 	}
+	return nil
 }
 
 // all returns all holders, in any order.
 func (all holders) all() iter.Seq[*holder] {
 	return func(yield func(*holder) bool) {
-		for id := range all {
-			for ho := range all.of(id) {
+		for _, some := range all {
+			for _, ho := range some {
 				if !yield(ho) {
 					return
 				}

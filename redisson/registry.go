@@ -3,7 +3,6 @@ package redisson
 import (
 	"cmp"
 	"errors"
-	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -250,18 +249,18 @@ func (s *registry) tried(ho *holder, a answer) {
 func (s *registry) forced(id lockID, asked instant, why error) {
 	s.mu.Lock()
 	defer s.unlock()
-	for ho := range s.holders.of(id) {
+	for _, ho := range slices.Clone(s.holders[id]) {
 		if ho.admitted < asked {
 			ho.told, ho.why = true, why
 			s.loseLocked(ho, why)
 		}
 	}
-	s.doubtLocked(s.holders.of(id))
+	s.doubtLocked(s.holders[id])
 }
 
 // doubtLocked has Redis asked now whether it still has these holders.
-func (s *registry) doubtLocked(some iter.Seq[*holder]) {
-	for ho := range some {
+func (s *registry) doubtLocked(some []*holder) {
+	for _, ho := range some {
 		ho.changed()
 		s.placeLocked(ho)
 	}
@@ -271,7 +270,7 @@ func (s *registry) doubtLocked(some iter.Seq[*holder]) {
 func (s *registry) holds(id lockID) (holds []*hold) {
 	s.mu.Lock()
 	defer s.unlock()
-	for ho := range s.holders.of(id) {
+	for _, ho := range s.holders[id] {
 		for _, h := range ho.holds {
 			if h.state == held {
 				holds = append(holds, h)

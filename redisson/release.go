@@ -29,7 +29,7 @@ func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task
 		h.lease, h.ends, h.over = kept, now.add(kept), now.add(kept)
 		ho.holds = append(ho.holds, h)
 	}
-	if next != nil && ho.mayPass(next, now, s.timeout) {
+	if next != nil && s.mayPassLocked(ho, next, now) {
 		return s.passLocked(ho, next, now), nil
 	}
 	if len(ho.holds) == 0 {

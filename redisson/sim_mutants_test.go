@@ -74,7 +74,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a call re-enters what its siblings hold",
-		edits: []edit{{"acquire.go", "\tfor outer != nil {\n", "\tif ho := c.registry.holders[id]; outer == nil && ho != nil && len(ho.holds) > 0 {\n\t\touter = ho.holds[0]\n\t}\n\tfor outer != nil {\n"}},
+		edits: []edit{{"acquire.go", "\tfor outer != nil {\n", "\tif ho := c.registry.holders.newest(id); outer == nil && ho != nil && len(ho.holds) > 0 {\n\t\touter = ho.holds[0]\n\t}\n\tfor outer != nil {\n"}},
 		run:   "scene=plain", want: "two owners",
 	},
 	{

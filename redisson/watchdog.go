@@ -17,7 +17,7 @@ func (s *registry) takeDue() (todo []task) {
 	s.alarmAt = 0
 	wall, now := time.Now(), present()
 	if s.sleptLocked(wall) {
-		s.doubtLocked(s.holders.all()) // the lease of each may be over
+		s.doubtLocked(slices.Collect(s.holders.all())) // the lease of each may be over
 	}
 	s.asleep = suspension(s.origin, wall)
 	for len(s.schedule) > 0 && s.schedule[0].due <= now {
@@ -53,7 +53,7 @@ func (s *registry) renewLocked(ho *holder, now instant) task {
 func (s *registry) doubtAll() {
 	s.mu.Lock()
 	defer s.unlock()
-	s.doubtLocked(slices.Values(slices.SortedFunc(s.holders.all(), func(a, b *holder) int { return cmp.Compare(a.name(), b.name()) })))
+	s.doubtLocked(slices.SortedFunc(s.holders.all(), func(a, b *holder) int { return cmp.Compare(a.name(), b.name()) }))
 }
 
 // told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
@@ -61,7 +61,7 @@ func (s *registry) told(name, id string, why error) {
 	s.mu.Lock()
 	defer s.unlock()
 	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
-		for ho := range s.holders.of(lockID{name, family}) {
+		for _, ho := range s.holders[lockID{name, family}] {
 			switch {
 			case ho.id != id:
 			case ho.told: // one question at a time: many would overtake each other, and none would count
