@@ -61,7 +61,7 @@ func TestAllocations(t *testing.T) {
 	s := redistest.Start(t)
 	l := onClient(t, s.Client(t, func(o *redis.Options) { o.ContextTimeoutEnabled = true })).Lock("k")
 	pair := func() { mustUnlock(t, l, mustLock(t, l)) }
-	for range 20 { // until it has a session, and what it keeps
+	for range 20 { // until its lane is quick, and it has what it keeps
 		pair()
 	}
 	if got := testing.AllocsPerRun(200, pair); got > pairAllocations {

@@ -138,7 +138,7 @@ func TestLentOutPoolIsOverload(t *testing.T) {
 			rdb := s.Client(t, func(o *redis.Options) { o.PoolSize, o.PoolTimeout, o.MaxRetries = connections, patience, -1 })
 			c := onClient(t, rdb, m.option, redisson.Timeout(time.Second))
 			release(t, acquire(t.Context(), t, c, lock.Request{Key: "k"}))
-			eventually(t, "the client has given its session back", func() bool { s := rdb.PoolStats(); return s.IdleConns == s.TotalConns })
+			eventually(t, "the client has given its connections back", func() bool { s := rdb.PoolStats(); return s.IdleConns == s.TotalConns })
 			admin := s.Client(t)
 			var others sync.WaitGroup
 			for range connections {

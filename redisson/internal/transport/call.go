@@ -195,7 +195,7 @@ func (r *Road) attempt(t *trip, calls []Call, name any) []Answer {
 	if (online > 0 || ask != nil) && !t.toMaster() {
 		return slices.Repeat([]Answer{{Sent: sent, Err: ErrNoAnswer}}, len(calls))
 	}
-	if _, one := t.via.(*session); !one && online > 0 {
+	if online > 0 {
 		wait = r.wait(t)
 	}
 	cmds, pipe := make([]single, len(calls)), t.via.Pipeline()

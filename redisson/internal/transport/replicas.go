@@ -112,7 +112,7 @@ func (r *Road) wait(t *trip) *single {
 }
 
 // confirm has replicas confirm what calls have just taken. WAIT speaks of the writes of its own connection: it came behind the calls, with
-// which it travelled, or comes now in their session. One is for all of them.
+// which it travelled. One is for all of them.
 func (r *Road) confirm(t *trip, wait *single, calls []Call, answers []Answer) {
 	var taken []int
 	for i, a := range answers {
@@ -123,21 +123,13 @@ func (r *Road) confirm(t *trip, wait *single, calls []Call, answers []Answer) {
 	if len(taken) == 0 {
 		return
 	}
-	var err error
-	if _, one := t.via.(*session); one {
-		wait = r.wait(t)
-		err = t.send(wait, t.via.Process)
-	}
-	got := 0
-	switch {
-	case wait == nil: // only now is it known that there are replicas: to take a lock again does nothing but to say so
+	if wait == nil { // only now is it known that there are replicas: to take a lock again does nothing but to say so
 		for _, i := range taken {
 			answers[i] = r.attempt(t, calls[i:i+1], evalsha)[0]
 		}
 		return
-	case err == nil:
-		got, err = wait.Int()
 	}
+	got, err := wait.Int()
 	if got >= max(1, r.Replicas.Count) || r.Replicas.Count == Online && r.alone(t, err) {
 		return
 	}

@@ -24,13 +24,13 @@ import (
 // leaves soon after its context ends, however long go-redis takes. One sweeper checks all deadlines every sweepInterval while there
 // are questions; none has a timer of its own.
 type Road struct {
-	Settings // Overload is an ErrNoAnswer, too
-	rdb      redis.UniversalClient
-	topology *pubsub.Topology
-	fresh    *reply.Fresh // nil in a cluster
-	sessions int          // of a lane, at most; 0 where go-redis can't be told to give up in time
-	denied   sync.Once    // somebody is told
-	sparing  atomic.Int64 // until when spare keys are left out, in ns; zero: the last one that was asked for was not refused
+	Settings   // Overload is an ErrNoAnswer, too
+	rdb        redis.UniversalClient
+	topology   *pubsub.Topology
+	fresh      *reply.Fresh // nil in a cluster
+	mostDirect int          // under way in a lane; 0 where go-redis can't be told to give up in time
+	denied     sync.Once    // somebody is told
+	sparing    atomic.Int64 // until when spare keys are left out, in ns; zero: the last one that was asked for was not refused
 
 	mu      sync.Mutex
 	lanes   map[string]*lane // by the address of the master
@@ -53,7 +53,6 @@ type question struct {
 	asked   time.Time
 	by      time.Time // the deadline of the asker
 	sent    time.Time // zero before
-	early   bool      // as lane.early counts them
 	over    bool      // answered or given up
 	answers []Answer
 }
@@ -89,7 +88,7 @@ func New(rdb redis.UniversalClient, t *pubsub.Topology, s Settings) *Road {
 	r := &Road{Settings: s, rdb: rdb, topology: t, fresh: reply.NewFresh(rdb), lanes: map[string]*lane{}}
 	r.Overload = fmt.Errorf("%w: %w", s.Overload, ErrNoAnswer)
 	if s.Bounded {
-		r.sessions = min(GatherFrom, s.Workers/2)
+		r.mostDirect = min(GatherFrom, s.Workers/2)
 	}
 	r.sweeper = time.AfterFunc(forever, r.sweep)
 	r.sweeper.Stop() // until there is something to sweep
@@ -230,20 +229,18 @@ func (r *Road) sweep() {
 	for _, l := range r.lanes {
 		l.queue = slices.DeleteFunc(l.queue, ended)
 		r.callWorkersLocked(l)
-		r.returnSessionsLocked(l, now)
 	}
 	if len(r.open) > 0 {
 		r.sweepLocked(now.Add(sweepInterval))
 	}
 }
 
-// Close lets the workers go that have nothing to do, and gives connections back. Questions that come later are still answered.
+// Close lets the workers go that have nothing to do. Questions that come later are still answered.
 func (r *Road) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 	for _, l := range r.lanes {
 		l.filled.Broadcast()
-		r.returnSessionsLocked(l, time.Now())
 	}
 }
