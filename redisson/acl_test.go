@@ -411,3 +411,11 @@ func TestNoRightToTheWakeList(t *testing.T) {
 		t.Errorf("turns %v, longest waits %v", turns, longest)
 	}
 }
+
+// A health check is allowed to each user who may use locks, whatever keys those may have.
+func TestPingNamesNoKey(t *testing.T) {
+	s := redistest.Start(t)
+	check(t, s.Client(t).Do(t.Context(), "ACL", "SETUSER", "shop", "on", ">secret", "~order:*", "&*", "+@all").Err())
+	c := onClient(t, s.Client(t, func(o *redis.Options) { o.Username, o.Password = "shop", "secret" }))
+	check(t, c.Ping(t.Context()))
+}

@@ -46,16 +46,16 @@ type holder struct {
 	unreleased int32 // lost holds whose work has not released them
 	handoff
 	entry
-	holds       []*hold       // joining, held or kept, oldest first
-	first       [1]*hold      // room for most of them
-	admitted    instant       // when the first hold was
-	validUntil  instant       // when the holder counts as lost; the key in Redis lives longer
-	renewAt     instant       // when to update next, if a hold is renewed or outdated says so
-	owed        instant       // when the update was first due that Redis has not confirmed; zero: none is
-	asked       time.Duration // the longest lease with which it was tried
-	doubtUntil  instant       // when the last attempt that was not answered counts as lost on its way
-	lastErr     error         // of the watchdog; what others meet may be the end of their own contexts
-	removal     *retry        // of what it may have left in Redis
+	holds      []*hold       // joining, held or kept, oldest first
+	first      [1]*hold      // room for most of them
+	admitted   instant       // when the first hold was
+	validUntil instant       // when the holder counts as lost; the key in Redis lives longer
+	renewAt    instant       // when to update next, if a hold is renewed or outdated says so
+	owed       instant       // when the update was first due that Redis has not confirmed; zero: none is
+	asked      time.Duration // the longest lease with which it was tried
+	doubtUntil instant       // when the last attempt that was not answered counts as lost on its way
+	lastErr    error         // of the watchdog; what others meet may be the end of their own contexts
+	removal    *retry        // of what it may have left in Redis
 }
 
 // leastMargin is for machines that are busy: a goroutine can have to wait for its turn for as long.

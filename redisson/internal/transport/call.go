@@ -18,7 +18,6 @@ type Script struct {
 	Name        string // which no other script has
 	Takes       bool   // what replicas may have to confirm
 	Lists       bool   // answers a list behind its integers
-	Keyless     bool   // the key only says which master is asked
 	digest      any    // SHA as an argument
 }
 
@@ -32,7 +31,7 @@ func NewScript(name, source, sha string) *Script {
 // cluster refuses the script as long as the slot is on the move, and which an ACL user would have to be allowed.
 type Call struct {
 	Script *Script
-	Keys   []string
+	Keys   []string // an empty first one stands for none: any master will do
 	Args   []any
 	Spare  bool // the last key may be left out: where a user has no right to it, or the slot of a cluster is on the move
 }
@@ -271,7 +270,7 @@ func (r *Road) command(t *trip, c Call, name any) single {
 		code = c.Script.Source
 	}
 	keys, first := c.Keys, int8(3)
-	if c.Script.Keyless {
+	if keys[0] == "" {
 		keys, first = nil, 0
 	}
 	args := make([]any, 0, 4+len(keys)+len(c.Args))
