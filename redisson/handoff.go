@@ -3,7 +3,6 @@ package redisson
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -119,10 +118,10 @@ func (s *registry) passLocked(ho *holder, next *hold, now instant) task {
 	s.placeLocked(ho)
 	fenced := next.kind == lock.Fenced
 	if !fenced && ho.covers(next, now, s.timeout) && !s.sleptLocked(time.Now()) {
-		return task{next: next, turn: ho.turns, began: now}
+		return task{next: next, passed: true, turn: ho.turns, began: now}
 	}
 	t := s.updateLocked(ho, 0, fenced)
-	t.next = next
+	t.next, t.turn, t.began = next, ho.turns, now
 	return t
 }
 
@@ -230,14 +229,18 @@ func (s *registry) endConfirm(h *hold, turn int32, asked task, a answer) handoff
 	return h.known(turn)
 }
 
-// confirm waits until it is known whether Redis still had the holder when its lock passed on, and asks if nobody else does. The error is
+// confirm ends the release of a hold whose lock has passed on.
+func (d pendingRelease) confirm(ctx context.Context) error {
+	err := d.learn(ctx)
+	d.hold.c.registry.end()
+	d.hold.c.metrics.released(d.hold, err)
+	return err
+}
+
+// learn waits until it is known whether Redis still had the holder when its hold was released, and asks if nobody else does. The error is
 // that of the release.
-func (d pendingRelease) confirm(ctx context.Context) (err error) {
+func (d pendingRelease) learn(ctx context.Context) error {
 	c, t := d.hold.c, d.task
-	defer func() {
-		c.registry.end()
-		c.metrics.released(d.hold, err)
-	}()
 	by := t.began.add(c.timeout)
 	for now, done := t.began, ctx.Done(); ; now = present() {
 		check := c.registry.confirm(d.hold, t, now, by)
@@ -265,40 +268,12 @@ func (d pendingRelease) confirm(ctx context.Context) (err error) {
 	}
 }
 
-// removed waits for the removal of the holder, if this client itself has begun one, and returns nil if Redis still had it: then nothing was
-// lost. A removal, after a Close for one, may overtake the question of a release, which finds nothing; and where the server refuses the next
-// one for good, that is the business of that one alone. Otherwise err stands, but nobody knows of a loss that no removal has confirmed in time.
-func (d pendingRelease) removed(ctx context.Context, err error) error {
-	alarm := time.After(time.Until(d.by))
-	for {
-		end, more := d.hold.c.registry.removing(d.hold.holder)
-		switch {
-		case end == freed:
-			return nil
-		case more == nil:
-			return err
-		}
-		select {
-		case <-more:
-			continue
-		case <-ctx.Done():
-		case <-alarm:
-		}
-		if !errors.Is(err, lock.ErrLost) {
-			return err
-		}
-		return cmp.Or(context.Cause(ctx), d.hold.c.road.NoAnswer(d.hold.c.timeout))
-	}
-}
-
-// removing returns the end of ho and, while its removal or release is under way, what is closed when more is known.
-func (s *registry) removing(ho *holder) (end releaseState, more <-chan struct{}) {
+// leaves reports whether this client itself takes ho out of Redis, or has done so: after a Close, for one, that may overtake the question of a
+// release, which finds nothing then, though nothing was lost.
+func (s *registry) leaves(ho *holder) bool {
 	s.mu.Lock()
-	defer s.unlock()
-	if ho.releaseState == leaving || ho.releaseState == unsettled && ho.removal != nil {
-		more = ho.news()
-	}
-	return ho.releaseState, more
+	defer s.mu.Unlock()
+	return ho.releaseState == leaving || ho.releaseState == freed || ho.removal != nil
 }
 
 // stateAfter returns what the answer to a release of ho says of it.

@@ -120,7 +120,7 @@ func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	switch {
 	case d.hold == nil:
 		return lost
-	case d.task.turn > 0:
+	case d.task.passed:
 		return d.confirm(ctx)
 	}
 	if h.c.ctx.Err() != nil {
@@ -131,13 +131,11 @@ func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	return cmp.Or(lost, d.end(ctx, h.c.road.AskSoon(ctx, d.task.call)))
 }
 
-// pendingRelease is the release of a hold, about which Redis is asked: by the call of its task, or by confirm if that is a turn.
+// pendingRelease is the release of a hold, about which Redis is asked: by the call of its task, or by confirm if the lock has passed on.
 type pendingRelease struct {
 	hold *hold
 	task task
 	to   *place // of the waiter to whom the lock passes with the answer
-
-	by time.Time // the deadline of the release, where the holder stays
 }
 
 // depart begins a release. If the lock can pass to a waiter, it does so now, where its lease is known to last, and with the answer
@@ -164,20 +162,16 @@ func (h *hold) depart(kept time.Duration) (d pendingRelease, lost error) {
 	case t.next == nil:
 		c.queues.retract(to)
 		to = nil
-	case t.turn > 0:
+	case t.passed:
 		c.pass(to, grant{since: t.began})
 	}
-	if t.turn > 0 {
+	if t.passed {
 		return pendingRelease{hold: h, task: t}, nil
 	}
 	if t.call.Script == nil {
 		return d, lost
 	}
-	d = pendingRelease{hold: h, task: t, to: to}
-	if !t.whole {
-		d.by = time.Now().Add(c.timeout)
-	}
-	return d, lost
+	return pendingRelease{hold: h, task: t, to: to}, lost
 }
 
 // end notes what Redis has answered.
@@ -193,10 +187,8 @@ func (d pendingRelease) end(ctx context.Context, a answer) error {
 		c.registry.abandon(d.to.hold)
 		c.queues.give(d.to, grant{declined: true})
 	}
-	switch {
-	case t.whole || err == nil:
-	case a.Gone(), d.to != nil && lasting(a.Err):
-		err = d.removed(ctx, err)
+	if err != nil && !t.whole && (a.Gone() || d.to != nil && lasting(a.Err)) && c.registry.leaves(d.hold.holder) {
+		err = d.learn(ctx)
 	}
 	switch {
 	case t.whole && !t.free: // it is kept, or its family does not pass on

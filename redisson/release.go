@@ -43,13 +43,15 @@ func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task
 	if kept == 0 && ho.kind == lock.Read && ho.has(lock.Read) {
 		ho.turns++
 		s.placeLocked(ho)
-		return task{turn: ho.turns, began: now}, nil
+		return task{passed: true, turn: ho.turns, began: now}, nil
 	}
 	if ho.leaves() {
 		return ho.beginLeave(now), nil
 	}
 	ho.version++
+	ho.turns++
 	t = s.updateLocked(ho, 0, false)
+	t.turn, t.began = ho.turns, now
 	s.placeLocked(ho)
 	return t, nil
 }

@@ -33,7 +33,7 @@ func releaseAll(ctx context.Context, holds []lock.Hold) error {
 		errs[i] = lost
 		switch c := own.inner().c; {
 		case d.hold == nil:
-		case d.task.turn > 0:
+		case d.task.passed:
 			parts.Go(func() { errs[i] = d.confirm(ctx) })
 		default:
 			d.task.of = func(ctx context.Context, a answer) { errs[i] = cmp.Or(lost, d.end(ctx, a)) }

@@ -116,7 +116,7 @@ func (w *watched) next(t *testing.T, r lock.Request) *hold {
 func (w *watched) pass(t *testing.T, h, next *hold) task {
 	t.Helper()
 	turn, err := w.beginRelease(h, 0, next)
-	if err != nil || turn.next != next || turn.turn == 0 {
+	if err != nil || turn.next != next || !turn.passed {
 		t.Fatalf("the lock does not pass: %+v, %v", turn, err)
 	}
 	return turn
@@ -348,7 +348,7 @@ func TestWhichLocksPass(t *testing.T) {
 				task, err := w.beginRelease(h, 0, next)
 				got := not
 				switch {
-				case task.turn > 0:
+				case task.passed:
 					got = at
 				case task.next != nil:
 					got = asked
@@ -389,7 +389,7 @@ func TestLockIsLostOnItsWay(t *testing.T) {
 	watch30(t, silentButForExits, func(t *testing.T, w *watched) {
 		h, next := w.hold(t, lock.Request{Lease: time.Second}), w.next(t, lock.Request{})
 		task, _ := w.beginRelease(h, 0, next)
-		if task.next != next || task.turn > 0 {
+		if task.next != next || task.passed {
 			t.Fatalf("the lock passes at once for a second, or not at all: %+v", task)
 		}
 		sent := time.Now()
