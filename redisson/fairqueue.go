@@ -54,9 +54,6 @@ func (c *Client) sweep(ctx context.Context, by time.Time, name string) (swept bo
 
 // doubt looks after the head of a queue that a refusal has named, and reports whether somebody was removed.
 func (c *Client) doubt(ctx context.Context, by time.Time, name string, heads []any) bool {
-	if len(heads) == 0 {
-		return false
-	}
 	head, _ := heads[0].(string)
 	return !c.queues.stands(name, head) && c.sweep(ctx, by, name)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,12 +50,7 @@ type metrics struct {
 	watching                  metric.Registration
 
 	subscriptions, queued, connections metric.Int64ObservableUpDownCounter
-
-	options sync.Map // of measurements, by labels
 }
-
-// labels are one with its value, and an error.type or nothing.
-type labels struct{ name, value, failure string }
 
 // waitKinds are the kinds of what is waited for, beside those of locks.
 var waitKinds = map[lock.Kind]string{
@@ -91,10 +85,10 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	}
 	// A rare event that is the first of its series would be no increase to who reads a counter that does not begin at 0.
 	for _, l := range lossReasons {
-		m.losses.Add(context.Background(), 0, m.of(attrReason, l.name, ""))
+		m.losses.Add(context.Background(), 0, of(attrReason, l.name, ""))
 	}
 	for _, result := range []string{renewedOK, renewedGone, renewedFailed} {
-		m.renewals.Add(context.Background(), 0, m.of(attrResult, result, ""))
+		m.renewals.Add(context.Background(), 0, of(attrResult, result, ""))
 	}
 	var err error
 	m.watching, err = meter.RegisterCallback(m.observe, m.subscriptions, m.queued, m.connections)
@@ -126,17 +120,13 @@ func (m *metrics) instruments(meter metric.Meter) error {
 	return errors.Join(errs[:]...)
 }
 
-// of gives labels to a measurement. They are made once; constants bound which there are.
-func (m *metrics) of(name, value, failure string) metric.MeasurementOption {
-	known, ok := m.options.Load(labels{name, value, failure})
-	if !ok {
-		set := []attribute.KeyValue{attribute.String(name, value)}
-		if failure != "" {
-			set = append(set, attribute.String(attrErrorType, failure))
-		}
-		known, _ = m.options.LoadOrStore(labels{name, value, failure}, metric.WithAttributeSet(attribute.NewSet(set...)))
+// of gives a label to a measurement, and an error.type or nothing. Constants bound which there are.
+func of(name, value, failure string) metric.MeasurementOption {
+	set := []attribute.KeyValue{attribute.String(name, value)}
+	if failure != "" {
+		set = append(set, attribute.String(attrErrorType, failure))
 	}
-	return known.(metric.MeasurementOption)
+	return metric.WithAttributeSet(attribute.NewSet(set...))
 }
 
 // watch begins to observe c, until close.
@@ -166,14 +156,14 @@ func (m *metrics) close() {
 // holds counts holds that begin, or end if n is negative.
 func (m *metrics) holds(k lock.Kind, n int64) {
 	if m != nil {
-		m.held.Add(context.Background(), n, m.of(attrKind, k.String(), ""))
+		m.held.Add(context.Background(), n, of(attrKind, k.String(), ""))
 	}
 }
 
 // waits counts calls that begin to wait, or end to if n is negative.
 func (m *metrics) waits(k lock.Kind, n int64) {
 	if m != nil {
-		m.waiting.Add(context.Background(), n, m.of(attrKind, cmp.Or(waitKinds[k], k.String()), ""))
+		m.waiting.Add(context.Background(), n, of(attrKind, cmp.Or(waitKinds[k], k.String()), ""))
 	}
 }
 
@@ -196,7 +186,7 @@ func (m *metrics) lost(err error) {
 		return
 	}
 	first := slices.IndexFunc(lossReasons, func(l lossReason) bool { return errors.Is(err, l.reason) })
-	m.losses.Add(context.Background(), 1, m.of(attrReason, lossReasons[first].name, ""))
+	m.losses.Add(context.Background(), 1, of(attrReason, lossReasons[first].name, ""))
 }
 
 // renewed notes what became of the watchdog's tasks. Removals are no renewals.
@@ -217,21 +207,21 @@ func (m *metrics) renewed(tasks []task, answers []answer) {
 		case a.Gone():
 			result = renewedGone
 		}
-		m.renewals.Add(context.Background(), 1, m.of(attrResult, result, ""))
+		m.renewals.Add(context.Background(), 1, of(attrResult, result, ""))
 	}
 }
 
 // Asked implements transport.Observer: it notes the answer to a call.
 func (m *metrics) Asked(sent time.Time, cl call, a answer) {
 	if m != nil {
-		m.questions.Record(context.Background(), time.Since(sent).Seconds(), m.of(attrScript, cl.Script.Name, failureOf(a.Err)))
+		m.questions.Record(context.Background(), time.Since(sent).Seconds(), of(attrScript, cl.Script.Name, failureOf(a.Err)))
 	}
 }
 
 // Repeated notes that a call is asked again.
 func (m *metrics) Repeated(cl call) {
 	if m != nil {
-		m.repeats.Add(context.Background(), 1, m.of(attrScript, cl.Script.Name, ""))
+		m.repeats.Add(context.Background(), 1, of(attrScript, cl.Script.Name, ""))
 	}
 }
 

@@ -124,7 +124,7 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*attempt, erro
 	}
 	deadline, locks, alone := time.Now().Add(r.Wait), m.locks, 0
 	for patience := firstPatience; ; patience = min(2*patience, mostPatience) {
-		try := &attempt{ctx: ctx, lease: r.Lease, deadline: deadline, patience: patience + m.locks[0].c.jitter(patience)}
+		try := &attempt{ctx: ctx, lease: r.Lease, deadline: deadline, patience: patience + jitter(patience)}
 		if r.Lease > 0 {
 			try.patience = min(try.patience, r.Lease/10)
 		}

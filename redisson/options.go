@@ -137,7 +137,7 @@ func Credentials(f func(ctx context.Context) (user, password string, err error))
 //
 // The default is Redisson's checkLockSyncedSlaves: one replica within a second, or a third of [Timeout] if that is less, of a master that has
 // any online, as it says itself to ROLE or INFO, once a second. Without a replica online, or without the right to ask, nothing confirms
-// locks, and a line in the log says so, at DEBUG and at WARN. SyncReplicas(0, 0) turns that off.
+// locks; a line in the log tells of the latter. SyncReplicas(0, 0) turns that off.
 func SyncReplicas(n int, timeout time.Duration) Option {
 	return optionFunc(func(s *settings) { s.sync = transport.Replicas{Count: n, Timeout: timeout} })
 }

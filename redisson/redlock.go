@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -139,7 +137,7 @@ func (r *RedLock) acquire(ctx context.Context, wait, lease time.Duration) (*redH
 		if full := in.begin(); full != nil {
 			return nil, fmt.Errorf("%w: %w: %w", full, lock.ErrBusy, err) // err may be about the servers for which it would have waited
 		}
-		if !clock.Sleep(ctx, min(pause/2+r.locks[0].c.jitter(pause), left)) {
+		if !clock.Sleep(ctx, min(pause/2+jitter(pause), left)) {
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -194,10 +192,5 @@ func (c *redCall) answered(member *Lock) {
 	delete(c.asked, member)
 }
 
-// jitter is a time below d that differs between clients and from one time to another. It follows from both, so that a run in
-// simulated time can be repeated.
-func (c *Client) jitter(d time.Duration) time.Duration {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(c.id)) // never fails
-	return time.Duration(rand.New(rand.NewPCG(h.Sum64(), uint64(time.Now().UnixNano()))).Int64N(int64(d)))
-}
+// jitter is a random time below d, which is 4 s at most.
+func jitter(d time.Duration) time.Duration { return time.Duration(randomBits()) % d }

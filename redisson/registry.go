@@ -85,10 +85,8 @@ func (s *registry) unlock() {
 		close(s.quiet)
 		s.quiet = nil
 	}
-	var room [2]ending
-	ended := append(room[:0], s.ended...)
-	clear(s.ended)
-	s.ended = s.ended[:0]
+	ended := s.ended
+	s.ended = nil
 	s.mu.Unlock()
 	for _, e := range ended {
 		if s.metrics != nil {

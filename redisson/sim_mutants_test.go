@@ -212,7 +212,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock passes on with the old token",
-		edits: []edit{{"handoff.go", "\tcase next.kind == lock.Fenced:\n", "\tcase next.kind == lock.Fenced && false:\n"}},
+		edits: []edit{{"handoff.go", "fenced := next.kind == lock.Fenced", "fenced := false"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{

@@ -79,18 +79,12 @@ func (w *waiter) round(by time.Time) (t round) {
 
 // tryFirst asks without standing in line, and gets in line, before all who have come meanwhile, if it has to wait.
 func (w *waiter) tryFirst(id queueID) error {
-	var t round
-	waits := false
-	defer func() {
-		if !waits {
-			w.c.queues.tried(id, t.done && t.err == nil)
-		}
-	}()
-	if t = w.round(w.start.Add(w.patience)); t.done {
-		return t.err
+	t := w.round(w.start.Add(w.patience))
+	if !t.done {
+		return w.standIn(id, &t)
 	}
-	waits = true
-	return w.standIn(id, &t)
+	w.c.queues.tried(id, t.err == nil)
+	return t.err
 }
 
 // first reports whether a call may ask without standing in line: there is none, nobody has asked for the same, and the channel is not listened to. The

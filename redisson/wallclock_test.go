@@ -19,7 +19,6 @@ import (
 // wallClock is where this package may look at the wall clock, and why.
 var wallClock = map[string]string{
 	"suspension": "the wall clock goes on while the machine is suspended, and the monotonic one does not",
-	"jitter":     "as a seed",
 	"nextLook":   "clients look at times that are spread over one clock; a step of it has one look come sooner or later, by a round at most",
 	"describe":   "since when a lock is held is shown to people",
 	"Frees":      "when a lock was freed is by the server's clock, and shown to people",

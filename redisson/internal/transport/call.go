@@ -188,7 +188,7 @@ func (r *Road) attempt(t *trip, calls []Call, name any) []Answer {
 	sent, online := time.Now(), 0
 	var failed error // each command has its own error, but for one of the connection's making
 	var ask, wait *single
-	if slices.ContainsFunc(calls, Call.takes) {
+	if slices.ContainsFunc(calls, func(c Call) bool { return c.Script.Takes }) {
 		online, ask = r.confirms(t.lane)
 	}
 	if (online > 0 || ask != nil) && !t.toMaster() {
@@ -226,8 +226,6 @@ func (r *Road) attempt(t *trip, calls []Call, name any) []Answer {
 	}
 	return answers
 }
-
-func (c Call) takes() bool { return c.Script.Takes }
 
 func (r *Road) read(s *Script, cmd single, sent time.Time) Answer {
 	var room []int64

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/reply"
@@ -40,9 +39,6 @@ const (
 	deniedAge    = time.Minute // after which rights may be others
 )
 
-// unconfirmed is told once in a process, to those who want details: one server is all that many have.
-var unconfirmed sync.Once
-
 // confirms returns how many replicas confirm what is taken along a lane: as many as they have to be, or as are online there. If that is to be
 // asked, it returns the question.
 func (r *Road) confirms(l *lane) (online int, ask *single) {
@@ -65,10 +61,6 @@ func (r *Road) counted(l *lane, ask *single) int {
 	f := &l.followers
 	f.online, f.asked = n, time.Now()
 	switch {
-	case err == nil && n == 0:
-		unconfirmed.Do(func() {
-			slog.Debug("redisson: no replica is online: nothing confirms locks, and a server that is lost takes them along")
-		})
 	case err == nil:
 	case !reply.IsReply(err):
 		f.asked = time.Time{}
@@ -116,7 +108,7 @@ func (r *Road) wait(t *trip) *single {
 func (r *Road) confirm(t *trip, wait *single, calls []Call, answers []Answer) {
 	var taken []int
 	for i, a := range answers {
-		if calls[i].takes() && a.Yes() {
+		if calls[i].Script.Takes && a.Yes() {
 			taken = append(taken, i)
 		}
 	}
