@@ -38,7 +38,6 @@ type holder struct {
 	queued     bool  // stands in the queue of a fair lock
 	dead       bool  // lost, or being removed: nothing joins any more
 	told       bool  // by somebody that it was freed by hand; Redis is asked
-	toldAgain  bool  // since it was
 	why        error // of that, if it is known
 	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
 	doubts     int16 // attempts to enter that were not answered

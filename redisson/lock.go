@@ -33,15 +33,13 @@ func (c *Client) SpinLock(name string) *Lock { return c.newLock(name, lock.Spin)
 
 // NonReentrantLock returns the lock of that name, Redisson's getNonReentrantLock: a Lock that refuses a call under a hold of it
 // with an error that matches lock.ErrUnsupported.
-func (c *Client) NonReentrantLock(name string) *Lock {
-	l := c.newLock(name, lock.Exclusive)
-	l.nonReentrant = true
-	return l
-}
+func (c *Client) NonReentrantLock(name string) *Lock { return c.Lock(name).once() }
 
 // NonReentrantFairLock is to FairLock what NonReentrantLock is to Lock.
-func (c *Client) NonReentrantFairLock(name string) *Lock {
-	l := c.newLock(name, lock.Fair)
+func (c *Client) NonReentrantFairLock(name string) *Lock { return c.FairLock(name).once() }
+
+// once has a new lock refuse re-entries.
+func (l *Lock) once() *Lock {
 	l.nonReentrant = true
 	return l
 }

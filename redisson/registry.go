@@ -188,10 +188,7 @@ func (s *registry) applyLocked(ho *holder, a answer, version int32) {
 		ho.owed = 0
 		if version == ho.version {
 			ho.renewAt, ho.outdated = s.renewalDue(a.Sent, lease), false
-			if ho.told = ho.toldAgain; ho.told {
-				ho.toldAgain = false
-				ho.changed()
-			}
+			ho.told = false
 		}
 	case !a.Gone():
 		ho.outdated = true

@@ -62,11 +62,7 @@ func (s *registry) told(name, id string, why error) {
 	defer s.unlock()
 	for _, family := range []lock.Kind{lock.Exclusive, lock.Write} {
 		for _, ho := range s.holders[lockID{name, family}] {
-			switch {
-			case ho.id != id:
-			case ho.told: // one question at a time: many would overtake each other, and none would count
-				ho.toldAgain = true
-			default:
+			if ho.id == id && !ho.told { // one question at a time: many would overtake each other, and none would count
 				ho.told, ho.why = true, why
 				ho.changed()
 				s.placeLocked(ho)

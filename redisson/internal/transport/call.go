@@ -44,20 +44,13 @@ func (c Call) spared() Call {
 	return c
 }
 
-// Spares reports whether questions are answered with their spare keys, as far as is known.
-func (r *Road) Spares() bool { return r.sparing.Load() == 0 }
-
-// spareTime is how long spare keys are left out after a server has refused one to its user.
-const spareTime = time.Minute
+// Spares reports whether questions are asked with their spare keys: until a server has refused one to its user.
+func (r *Road) Spares() bool { return !r.sparing.Load() }
 
 // judge has a call done again where the answer is not the last word: the server did not know the script, and is told the whole text, or the
-// spare key may be to blame. An answer without an error needs that only where it says that spare keys are allowed again.
+// spare key may be to blame.
 func (r *Road) judge(t *trip, cl Call, name any, a Answer) Answer {
-	until := r.sparing.Load()
 	if a.Err == nil {
-		if cl.Spare && until > 0 && time.Now().UnixNano() >= until {
-			r.sparing.CompareAndSwap(until, 0)
-		}
 		return a
 	}
 	switch class := reply.Classify(a.Err); {
@@ -66,7 +59,7 @@ func (r *Road) judge(t *trip, cl Call, name any, a Answer) Answer {
 	case cl.Spare && (class.Apart || class.NoRight):
 		a = r.performOne(t, cl.spared(), evalsha)
 		if class.NoRight && (a.Err == nil || !reply.Classify(a.Err).NoRight) {
-			r.sparing.Store(time.Now().Add(spareTime).UnixNano())
+			r.sparing.Store(true)
 		}
 	}
 	return a
@@ -260,7 +253,7 @@ type single struct{ *redis.Cmd }
 func (single) NoRetry() bool { return true }
 
 func (r *Road) command(t *trip, c Call, name any) single {
-	if c.Spare && time.Now().UnixNano() < r.sparing.Load() {
+	if r.sparing.Load() {
 		c = c.spared()
 	}
 	code := c.Script.digest

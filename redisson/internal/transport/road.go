@@ -30,7 +30,7 @@ type Road struct {
 	fresh      *reply.Fresh // nil in a cluster
 	mostDirect int          // under way in a lane; 0 where go-redis can't be told to give up in time
 	denied     sync.Once    // somebody is told
-	sparing    atomic.Int64 // until when spare keys are left out, in ns; zero: the last one that was asked for was not refused
+	sparing    atomic.Bool  // spare keys are left out: a server has refused one
 
 	mu      sync.Mutex
 	lanes   map[string]*lane // by the address of the master
