@@ -114,15 +114,20 @@ func (t *Topology) ask(ctx context.Context) error {
 	return err
 }
 
-// inCluster reports whether a server says that it is one of a cluster. Each user may ask HELLO. Where there is no such command, what is
+// inCluster reports whether a server says that it is one of a cluster. Each user may ask HELLO. Where there is neither that nor INFO, what is
 // in a map is taken for a cluster.
 func inCluster(ctx context.Context, node *redis.Client) (bool, error) {
-	said, err := node.Do(ctx, "hello").Result()
-	if reply.IsReply(err) && !reply.Classify(err).Repeat {
-		return true, nil
+	for _, question := range [][]any{{"hello"}, {"info", "cluster"}} {
+		said, err := node.Do(ctx, question...).Result()
+		if err == nil {
+			text := fmt.Sprint(said)
+			return slices.ContainsFunc([]string{"mode:cluster", "mode cluster", "cluster_enabled:1"}, func(s string) bool { return strings.Contains(text, s) }), nil
+		}
+		if !reply.IsReply(err) || reply.Classify(err).Repeat {
+			return false, err
+		}
 	}
-	text := fmt.Sprint(said) // a list or a map
-	return strings.Contains(text, "mode cluster") || strings.Contains(text, "mode:cluster"), err
+	return true, nil
 }
 
 // Master returns the address of the master that has the key, as far as is known. It is empty if there is one server at a

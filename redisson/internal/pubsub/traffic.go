@@ -83,10 +83,18 @@ func (c *connection) receive() (m any, err error) {
 	return c.ps.ReceiveTimeout(c.ctx, 0) // without a timeout: serve sees to that
 }
 
-// refused reports whether err is the server's answer in place of a confirmation, and acts on it: its user may not subscribe a channel. That is most
-// likely one that somebody reads, without which the others are as good.
+// refused reports whether err is the server's answer in place of a confirmation, and acts on it: another server has the slot of a channel, or its user
+// may not subscribe one. That is most likely one that somebody reads, without which the others are as good.
 func (c *connection) refused(err error) bool {
-	return reply.Classify(err).Refused && c.release(refusedPause, func(ch *channel) bool { return ch.subscribing > 0 && ch.read() })
+	class, slot := reply.Classify(err), 0
+	if class.Refused {
+		return c.release(refusedPause, func(ch *channel) bool { return ch.subscribing > 0 && ch.read() })
+	}
+	if n, _ := fmt.Sscanf(err.Error(), "MOVED %d", &slot); n == 0 || !class.Slot || !c.local() {
+		return false
+	}
+	c.moved(func(ch *channel) bool { return Slot(ch.name) == slot })
+	return true
 }
 
 // moved gives up channels that are elsewhere, says their server.

@@ -25,8 +25,6 @@ type lane struct {
 	queue   []*question // that were not sent; some may be over
 	filled  sync.Cond   // there is something to do for a worker, or the road is closed
 	open    int         // questions that are not over
-	crowded bool        // by them
-	since   time.Time   // when they were last that many
 	workers int
 	idle    int // workers that wait for a question
 	busy    int // workers, and others, that wait for an answer
@@ -43,26 +41,13 @@ const (
 	gatherers  = 3
 	// BatchSize bounds the calls of a pipeline.
 	BatchSize = 500
-	// crowdedFor is how long a lane stays crowded at least.
-	crowdedFor = 5 * time.Millisecond
 	// directTimeout is how long an asker waits itself for an answer.
 	directTimeout = GoneInterval
 	// quickAnswer is how soon the answers of a quick lane come.
 	quickAnswer = directTimeout / 2
 )
 
-func (l *lane) gathering() bool { return l.quick && l.crowded }
-
-// addLocked changes the number of questions that are open. A lane gets crowded by many, and stays so for a while: answers to many at
-// once leave it empty for a moment.
-func (l *lane) addLocked(n int) {
-	l.open += n
-	if l.open >= GatherFrom {
-		l.crowded, l.since = true, time.Now()
-	} else if l.crowded && time.Since(l.since) > crowdedFor {
-		l.crowded = false
-	}
-}
+func (l *lane) gathering() bool { return l.quick && l.open >= GatherFrom }
 
 // send brings a question on its way. What is not sent before its deadlines are over never will be.
 func (r *Road) send(q *question) {
@@ -71,7 +56,7 @@ func (r *Road) send(q *question) {
 	defer r.mu.Unlock()
 	l := r.laneLocked(address)
 	q.lane, q.asked = l, time.Now()
-	l.addLocked(1)
+	l.open++
 	l.queue, r.open = append(l.queue, q), append(r.open, q)
 	r.sweepLocked(q.asked.Add(sweepInterval))
 	r.callWorkersLocked(l)
@@ -211,10 +196,10 @@ func (r *Road) direct(key string) (*lane, *redis.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.lanes[address]
-	if node == nil || l == nil || !l.quick || l.crowded || l.open >= GatherFrom || l.busy >= r.mostDirect {
+	if node == nil || l == nil || !l.quick || l.open >= GatherFrom || l.busy >= r.mostDirect {
 		return nil, nil
 	}
-	l.open++ // but a crowd only begins, and ends, with a question for a worker
+	l.open++
 	l.busy++
 	return l, node
 }

@@ -168,7 +168,7 @@ func (r *Road) await(ctx context.Context, q *question) []Answer {
 // endLocked ends q with these answers.
 func (q *question) endLocked(answers []Answer) {
 	q.over, q.answers = true, answers
-	q.lane.addLocked(-1)
+	q.lane.open--
 	if q.done != nil {
 		q.done <- struct{}{}
 	}
