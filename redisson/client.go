@@ -232,12 +232,11 @@ func (c *Client) nextHolder(k lock.Kind) string {
 		id = binary.BigEndian.AppendUint32(id, randomBits())
 		return string(binary.BigEndian.AppendUint32(id, uint32(c.holders.Add(1)))) //nolint:gosec // which comes again after 2^32 permits
 	}
-	var room [56]byte // of a UUID, a colon and a number
 	number := 1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)
 	if keepsList(k) && c.road.Spares() {
 		number = number&(1<<60-1) | 1<<61
 	}
-	return string(strconv.AppendInt(append(append(room[:0], c.id...), ':'), number, 10))
+	return c.id + ":" + strconv.FormatInt(number, 10)
 }
 
 // randomBits returns bits that tell two processes apart that go on from one memory image, such as clones of a virtual machine: they have one

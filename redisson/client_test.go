@@ -210,7 +210,6 @@ func TestNewRefuses(t *testing.T) {
 		{"nil client", nil, redisson.Timeout(time.Second), "no Redis client"},
 		{"ring", ring, redisson.Timeout(time.Second), "two holders could have one lock"},
 		{"sharded", rdb, redisson.ShardedPubSub(redisson.ShardedOn), "in a Redis Cluster only"},
-		{"mode", cluster, redisson.ShardedPubSub(9), "no such ShardedMode: 9"},
 		{"replicas", rdb, redisson.SyncReplicas(0, time.Second), "SyncReplicas of 0 replicas"},
 		{"sync timeout", rdb, redisson.SyncReplicas(1, redisson.DefaultTimeout), "less than the client's timeout"},
 		{"watchdog", rdb, redisson.WatchdogTimeout(time.Millisecond), "watchdog timeout 1ms is under 30ms"},
@@ -218,7 +217,6 @@ func TestNewRefuses(t *testing.T) {
 		{"mapper", rdb, redisson.NameMapper(nil), "name mapper is nil"},
 		{"negative waiters", rdb, redisson.MaxWaiters(-1, 0), "MaxWaiters(-1, 0): want positive numbers"},
 		{"negative waiters in all", rdb, redisson.MaxWaiters(0, -1), "MaxWaiters(0, -1): want positive numbers"},
-		{"more waiters of a key", rdb, redisson.MaxWaiters(3, 2), "more can wait for one key than in all"},
 	} {
 		if _, err := redisson.New(tt.rdb, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: New = %v, want an error with %q", tt.name, err, tt.want)

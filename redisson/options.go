@@ -173,12 +173,8 @@ func (s *settings) check() error {
 		return fmt.Errorf("redisson: spin back-off from %v to %v must grow, from 1µs at least", s.spin.first, s.spin.longest)
 	case s.mostOfKey < 0 || s.mostWaiters < 0:
 		return fmt.Errorf("redisson: MaxWaiters(%d, %d): want positive numbers, or 0 for no bound", s.mostOfKey, s.mostWaiters)
-	case s.mostWaiters > 0 && s.mostOfKey > s.mostWaiters:
-		return fmt.Errorf("redisson: MaxWaiters(%d, %d): more can wait for one key than in all", s.mostOfKey, s.mostWaiters)
 	case s.mapName == nil:
 		return errors.New("redisson: name mapper is nil")
-	case s.sharded < ShardedAuto || s.sharded > ShardedOff:
-		return fmt.Errorf("redisson: no such ShardedMode: %d", s.sharded)
 	case s.sharded == ShardedOn && !s.mapped:
 		return errors.New("redisson: sharded channels are there in a Redis Cluster only")
 	}

@@ -193,11 +193,11 @@ func (w *waiter) answered(t round, changed <-chan struct{}, live bool) (done boo
 		return true, t.err
 	} else if _, err = w.over(time.Now()); err != nil { // so nobody subscribes for it
 		return false, err
-	} else if w.c.queues.listen(&w.place) {
-		before := changed
-		if changed, live = w.c.queues.changed(&w.place); live && changed != before {
+	} else if now, lives, listens := w.c.queues.listen(&w.place); listens {
+		if lives && now != changed {
 			return false, nil
 		}
+		changed, live = now, lives
 	}
 	return false, w.sleep(changed, w.pause(t.ttl, live))
 }

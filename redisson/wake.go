@@ -71,12 +71,12 @@ func (c *Client) passOn(name, member string) {
 	c.registry.retry(cl, present().add(c.registry.timeout))
 }
 
-// listen has the local queue hear about changes, if it does not yet and there is a channel. It reports whether that is new.
-func (l *localQueues) listen(p *place) bool {
+// listen has the local queue hear about changes, if it does not yet and there is a channel. If that is new, it returns the state of the channel.
+func (l *localQueues) listen(p *place) (changed <-chan struct{}, live, listens bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.queue.subscription != nil || p.queue.channel == "" {
-		return false
+		return nil, false, false
 	}
 	l.hearLocked(p)
 	if id := p.queue.id; keepsList(id.kind) {
@@ -84,17 +84,12 @@ func (l *localQueues) listen(p *place) bool {
 	} else {
 		p.queue.subscription = l.subscriber.Subscribe(p.queue.channel)
 	}
-	return true
+	changed, live = p.queue.subscription.Changed()
+	return changed, live, true
 }
 
-// changed returns what is closed when what the local queue waits for may have changed, and whether messages get through at present. Without
+// changedLocked returns what is closed when what the local queue waits for may have changed, and whether messages get through at present. Without
 // a subscription, that is so if the one of an earlier local queue is still there; otherwise there is nothing to receive from.
-func (l *localQueues) changed(p *place) (changed <-chan struct{}, live bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.changedLocked(p.queue)
-}
-
 func (l *localQueues) changedLocked(ln *localQueue) (changed <-chan struct{}, live bool) {
 	if ln.subscription != nil {
 		return ln.subscription.Changed()
