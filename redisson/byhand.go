@@ -113,8 +113,8 @@ func (c *Client) reasons() map[string]error {
 	return reasons
 }
 
-// Hold takes a plain lock by hand for d, to keep it shut for maintenance, and says for whom and why, in 180 bytes at most, of which a space takes three. Nothing renews it, and it
-// outlives the program; [Client.Free] ends it. If others have it, the error matches lock.ErrBusy. What is said stands in the id of the holder, where
+// Hold takes a plain lock by hand for d, to keep it shut for maintenance, and says for whom and why, in 180 bytes at most, of which a space takes
+// three. Nothing renews it, and it outlives the program; [Client.Free] ends it. If others have it, the error matches lock.ErrBusy. What is said stands in the id of the holder, where
 // [Client.Inspect] finds it, and the errors of calls that meet the lock repeat it: see lock.BusyError.
 func (c *Client) Hold(ctx context.Context, name string, d time.Duration, who, reason string) error {
 	text := account(who, reason)

@@ -139,10 +139,10 @@ func (c *Client) force(ctx context.Context, kind string, keys []string, f Freed,
 	a = c.road.Ask(ctx, by, call{Script: force, Keys: keys, Args: args, Spare: keys[len(keys)-1] == wakeName(key)})
 	c.conclude(r, a.Doubts > 0 || a.Err != nil)
 	if a.Yes() {
-		unnoted = c.note(ctx, f, a.List)
 		for _, family := range families {
 			c.registry.forced(lockID{key, family}, asked, f.cause())
 		}
+		unnoted = c.note(ctx, f, a.List)
 		bound, told := context.WithDeadline(ctx, by)
 		go c.background(func() {
 			defer told()

@@ -38,7 +38,6 @@ type holder struct {
 	queued     bool  // stands in the queue of a fair lock
 	dead       bool  // lost, or being removed: nothing joins any more
 	told       bool  // by somebody that it was freed by hand; Redis is asked
-	why        error // of that, if it is known
 	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
 	doubts     int16 // attempts to enter that were not answered
 	version    int32 // of the counts
@@ -53,6 +52,7 @@ type holder struct {
 	owed       instant       // when the update was first due that Redis has not confirmed; zero: none is
 	asked      time.Duration // the longest lease with which it was tried
 	doubtUntil instant       // when the last attempt that was not answered counts as lost on its way
+	why        error         // it was freed by hand, if that is known
 	lastErr    error         // of the watchdog; what others meet may be the end of their own contexts
 	removal    *retry        // of what it may have left in Redis
 }

@@ -137,25 +137,16 @@ func (p *presence) leave(ctx context.Context) {
 // mostIdentities bounds how many are remembered during a search.
 const mostIdentities = 10_000
 
-// party is one who holds an object, or waits for it.
-type party struct {
-	client *string
-	who    *Identity
-	holder *Holder // nil of one who waits
-}
-
-// parties lists those of objects that have a client.
-func parties(objects []Object) (all []party) {
+// eachClient calls f with the clients of those that hold objects, or wait for them, and where it is noted who they are. Who waits has no holder.
+func eachClient(objects []Object, f func(client *string, who *Identity, h *Holder)) {
 	for _, o := range objects {
 		for i := range o.Holders {
-			h := &o.Holders[i]
-			all = append(all, party{&h.Client, &h.Who, h})
+			f(&o.Holders[i].Client, &o.Holders[i].Who, &o.Holders[i])
 		}
 		for i := range o.Queue {
-			all = append(all, party{&o.Queue[i].Client, &o.Queue[i].Who, nil})
+			f(&o.Queue[i].Client, &o.Queue[i].Who, nil)
 		}
 	}
-	return slices.DeleteFunc(all, func(p party) bool { return *p.client == "" })
 }
 
 // learn finds out about those clients of objects that are not known yet, and about holders that they describe. What can't be had is as good as none.
@@ -163,25 +154,26 @@ func (in *lookup) learn(objects []Object) {
 	if len(in.who) > mostIdentities {
 		clear(in.who)
 	}
-	all, unknown := parties(objects), map[string][]*Holder{}
-	for _, p := range all {
-		who, known := in.who[*p.client]
-		if p.holder != nil && (!known || who.Describes) {
-			unknown[*p.client] = append(unknown[*p.client], p.holder)
-		} else if !known {
-			unknown[*p.client] = unknown[*p.client]
+	unknown := map[string][]*Holder{"": nil}
+	eachClient(objects, func(client *string, _ *Identity, h *Holder) {
+		switch who, known := in.who[*client]; {
+		case h != nil && (!known || who.Describes):
+			unknown[*client] = append(unknown[*client], h)
+		case !known:
+			unknown[*client] = unknown[*client]
 		}
-	}
+	})
+	delete(unknown, "")
 	for _, ids := range pubsub.ByMaster(in.c.topology, slices.Sorted(maps.Keys(unknown)), clientName) {
 		for ids := range slices.Chunk(ids, lookedTogether) {
 			in.askWho(ids, unknown)
 		}
 	}
-	for _, p := range all {
-		if *p.who = in.who[*p.client]; p.holder != nil && len(p.holder.ID) == 2*permitSize && p.who.Name == "" {
-			*p.client = "" // which nobody but the client itself can confirm
+	eachClient(objects, func(client *string, who *Identity, h *Holder) {
+		if *who = in.who[*client]; h != nil && len(h.ID) == 2*permitSize && who.Name == "" {
+			*client = "" // which nobody but the client itself can confirm
 		}
-	}
+	})
 }
 
 // askWho asks a master for what clients say of themselves and of holders.

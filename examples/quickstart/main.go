@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		defer r.Close()
 		c.redis, c.redisAddr = "redis://"+r.Addr(), r.Addr()
 	}
-	locker, err := redisson.Open(c.redis, redisson.Name("quickstart"))
+	locker, err := redisson.Open(c.redis, redisson.Name("quickstart"), redisson.Describe())
 	if err != nil {
 		return err
 	}
