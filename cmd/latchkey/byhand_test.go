@@ -32,6 +32,7 @@ func TestHoldFreeFrees(t *testing.T) {
 	said(75, []string{"held by others, for up to ", "by hand, ann: new disks"}, "run", "order:42", "--", "true")
 	said(75, []string{"by hand, ann: new disks"}, "hold", "order:42", "--for", "1h", "--by", "bob")
 	said(0, []string{", by ann: new disks, for 1h0m0s"}, "show", "order:42")
+	said(0, []string{"by hand, ann: new disks"}, "ls")
 	said(0, []string{`"for":"ann: new disks"`}, "show", "order:42", "-o", "json")
 	said(0, []string{"order:42 is freed"}, "free", "--yes", "order:42", "--by", "bob", "--reason", "disks are in, № 7")
 	said(0, []string{"bob", "order:42", "disks are in, № 7"}, "frees")

@@ -145,7 +145,12 @@ func held(o redisson.Object) string {
 		parts = append(parts, o.Mode)
 	}
 	if len(o.Holders) > 0 {
-		parts = append(parts, called(o.Holders[0].ID, o.Holders[0].Who))
+		h := o.Holders[0]
+		if h.About != nil && h.Who == (redisson.Identity{}) {
+			parts = append(parts, "by hand, "+safe.Cut(h.About.For, 60))
+		} else {
+			parts = append(parts, called(h.ID, h.Who))
+		}
 	}
 	if o.HolderCount > 1 {
 		parts = append(parts, fmt.Sprintf("and %d more", o.HolderCount-1))
