@@ -10,10 +10,9 @@ import (
 
 const (
 	mostAsked   = 1000            // locks that a filter has from Redis
-	askTime     = 5 * time.Second // for one filter, at most
+	askTime     = 5 * time.Second // for one filter, at most; one that need not ask looks again after twice that
 	askPatience = 500 * time.Millisecond
-	askShare    = 0.5              // of Redis' time, while it asks
-	askRest     = 10 * time.Second // while the list has all
+	askShare    = 0.5 // of Redis' time, while it asks
 )
 
 // mayAsk reports whether a text is one as Redis has it in its keys. Of others, which are not shown, a filter would tell that they are there.
@@ -24,7 +23,7 @@ func (h *handler) ask(text string) *feed[*listState] {
 	f, _ := h.asks.LoadOrStore(text, &feed[*listState]{
 		read: func(ctx context.Context, last *listState, publish func(*listState)) (*listState, time.Duration) {
 			if list, _ := h.list.fresh(ctx, askPatience, func(s *listState) bool { return s != nil && s.took > 0 }); list.enough() || !h.mayAsk(text) {
-				return nil, askRest
+				return nil, 2 * askTime
 			}
 			h.asking.Lock()
 			defer h.asking.Unlock()
@@ -57,20 +56,21 @@ func (h *handler) askFor(ctx context.Context, r *reading, key string) {
 	if o, err := h.client.InspectKey(ctx, key); err == nil && o.Type != redisson.TypeNone && o.Type != redisson.TypeOther {
 		r.add(o)
 	}
-	n.total = len(n.rows)
-	shown := *n
-	r.publish(&shown)
+	if r.last == nil { // or what was there before goes on being shown
+		shown := *n
+		r.publish(&shown)
+	}
 	for o, err := range h.client.Objects(ctx, unglob.Replace(key)+"*", redisson.Rest(askShare)) {
 		if len(n.rows) >= mostAsked || ctx.Err() != nil {
-			n.total++
+			n.total = 1
 			break
 		}
 		if err != nil {
 			n.failed = err
 		} else if o.Key != key && h.whole(o.Key) {
 			r.add(o)
-			n.total++
 		}
 	}
+	n.total += len(n.rows)
 	n.took = max(time.Since(n.begun), 1)
 }

@@ -143,3 +143,21 @@ func TestListKeepsTheOldest(t *testing.T) {
 		t.Errorf("%d of %d are kept, the oldest: %v, the one that is waited for: %v", len(last.rows), last.total, kept["zz:old"], kept["zz:waited"])
 	}
 }
+
+// While a filter asks again, what it had before is shown.
+func TestFilterKeepsWhatItHas(t *testing.T) {
+	h, err := newHandler(newFake(heldLock("order:1", clientA+":1"), heldLock("order:2", clientA+":2")), nil, []Option{quiet, ShowKeys(Whole)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	r := newReading(nil, func(*listState) { shown++ })
+	h.askFor(t.Context(), r, "order:1")
+	if len(r.next.rows) != 2 || r.next.total != 2 || shown != 1 {
+		t.Errorf("%d of %d locks, shown %d times before the end; want 2 of 2, once, with the one that is there at once", len(r.next.rows), r.next.total, shown)
+	}
+	h.askFor(t.Context(), newReading(r.next, func(*listState) { shown++ }), "order:1")
+	if shown != 1 {
+		t.Error("the second time, less is shown for a while")
+	}
+}
