@@ -130,7 +130,7 @@ func TestWatchAmongManyOthers(t *testing.T) {
 		return n
 	}
 	begun := time.Now()
-	p := start(t, at(s), "watch", "--interval", "20ms")
+	p := start(t, at(s), "watch", "--fast", "--interval", "20ms")
 	p.out.await(t, "held     k  by ")
 	search, took := scans(), time.Since(begun)
 	if search == 0 {
