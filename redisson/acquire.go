@@ -127,11 +127,7 @@ func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began
 
 // contend takes the lock in competition with everybody else.
 func (c *Client) contend(ctx context.Context, name string, r lock.Request, began time.Time) (lock.Hold, error) {
-	both := new(struct { // which live equally long
-		ho holder
-		h  hold
-	})
-	ho, h := &both.ho, &both.h
+	ho, h := new(holder), new(hold)
 	*ho = c.newHolder(name, r)
 	h.prepare(ctx, c, ho, r)
 	ho.begin(h)

@@ -200,7 +200,6 @@ func (c *Client) Close() (err error) {
 		defer cancel()
 		quiet := c.registry.close(ErrClosed)
 		c.cancel(ErrClosed)
-		c.queues.wake()
 		c.wg.Go(c.subscriber.Close)
 		select {
 		case <-quiet:

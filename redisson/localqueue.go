@@ -220,17 +220,6 @@ func (l *localQueues) restLocked(ln *localQueue, d time.Duration) {
 	ln.alarm.Reset(d)
 }
 
-// wake has all waiters look whether they are to go on.
-func (l *localQueues) wake() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, ln := range l.byID {
-		for p := range ln.places.All() {
-			p.wakeLocked()
-		}
-	}
-}
-
 // resume has the head of the queue of those who want what h had ask now, if it rests: no release will tell it when.
 func (l *localQueues) resume(h *hold) {
 	l.mu.Lock()

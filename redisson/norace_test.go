@@ -5,5 +5,5 @@ package redisson_test
 const (
 	slower          = 1
 	crowdSize       = 100_000
-	pairAllocations = 43.5
+	pairAllocations = 45.5
 )

@@ -40,7 +40,6 @@ type waiter struct {
 	patience time.Duration // for the first answer of Redis
 	place    place
 	stay     stay
-	alarm    *time.Timer // nil before it is set
 }
 
 // run waits for at most the given time; 0 tries once, and a negative one waits as long as ctx. Those who give the same id stand in
@@ -137,9 +136,6 @@ func (w *waiter) standIn(id queueID, asked *round) (err error) {
 	defer func() {
 		w.c.presence.end(w)
 		w.stay.end()
-		if w.alarm != nil {
-			w.alarm.Stop()
-		}
 		behind, over := w.c.queues.leave(&w.place, got && err == nil)
 		if behind {
 			w.c.registry.abandon(w.hold)
@@ -296,22 +292,14 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 		if err != nil || !now.Before(wake) {
 			return err
 		}
-		var alarm <-chan time.Time
-		if left := transport.Earlier(wake, at).Sub(now); left < forever/2 {
-			if w.alarm == nil {
-				w.alarm = time.NewTimer(left)
-			} else {
-				w.alarm.Reset(left)
-			}
-			alarm = w.alarm.C
-		}
 		select {
-		case <-w.place.look: // also after a Close
+		case <-w.place.look:
 			return w.ended()
 		case <-changed:
 			return nil
-		case <-alarm:
+		case <-time.After(transport.Earlier(wake, at).Sub(now)):
 		case <-w.ctx.Done():
+		case <-w.c.ctx.Done():
 		}
 	}
 }
