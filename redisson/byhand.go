@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -39,12 +37,7 @@ const (
 )
 
 // account is who has done something by hand, and why, in one text.
-func account(who, reason string) string {
-	if who == "" || reason == "" {
-		return who + reason
-	}
-	return who + ": " + reason
-}
+func account(who, reason string) string { return strings.Trim(who+": "+reason, ": ") }
 
 // ErrAccount says that the name or the reason of who does something by hand is too long, or not fit for a log.
 var ErrAccount = errors.New("redisson: name and reason must be UTF-8 without control characters, and not longer")
@@ -90,9 +83,9 @@ func (c *Client) Frees(ctx context.Context, n int) (all []Freed, err error) {
 		var fields []any
 		var f Freed
 		if unpack(entry, &id, &fields) && len(fields) == 2 && readJSON(fields[1], &f) { // or a stranger has written it
-			ms, _, _ := strings.Cut(id, "-")
-			at, _ := strconv.ParseInt(ms, 10, 64)
-			f.Time = time.UnixMilli(at)
+			var ms int64
+			_, _ = fmt.Sscan(id, &ms) // and a number behind it
+			f.Time = time.UnixMilli(ms)
 			all = append(all, f)
 		}
 	}
@@ -105,7 +98,7 @@ func (c *Client) reasons() map[string]error {
 	defer cancel()
 	frees, _ := c.Frees(ctx, newFrees) // or nothing is known
 	reasons := map[string]error{}
-	for _, f := range slices.Backward(frees) {
+	for _, f := range frees {
 		for _, id := range f.Holders {
 			reasons[id] = f.cause()
 		}
@@ -128,9 +121,7 @@ func (c *Client) Hold(ctx context.Context, name string, d time.Duration, who, re
 	if err != nil {
 		return err
 	}
-	return h.(interface {
-		Keep(ctx context.Context, d time.Duration) error
-	}).Keep(ctx, d)
+	return h.(*hold).Keep(ctx, d)
 }
 
 const (
