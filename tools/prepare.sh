@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts what the tests need on a Debian machine, if it is missing: redis-server, a C compiler for the race detector, and for "make
-# services" the servers of other lock services, for "make console-test" a browser. The tests start private servers on free ports, so the services that come with the
+# services" the servers of other lock services, for "make console-test" a browser and npm. The tests start private servers on free ports, so the services that come with the
 # packages are not left running. The argument is the make target that is being prepared; "test" and "services" have the race detector.
 set -eu
 
@@ -11,6 +11,7 @@ missing() {
 	case $target in test | services) command -v "${cc%% *}" >/dev/null || echo gcc libc6-dev ;; esac
 	command -v redis-server >/dev/null || echo redis-server
 	[ "$target" != console-test ] || command -v chromium >/dev/null || echo chromium
+	[ "$target" != console-test ] || command -v npm >/dev/null || echo npm
 	[ "$target" = services ] || return 0
 	[ -e /usr/share/java/zookeeper.jar ] || echo zookeeper
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || echo postgresql

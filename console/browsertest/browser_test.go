@@ -162,7 +162,7 @@ func (w *world) client(t *testing.T, name string) *redisson.Client {
 	t.Helper()
 	var opts []redisson.Option
 	if name != "" {
-		opts = append(opts, redisson.Name(name))
+		opts = append(opts, redisson.Name(name), redisson.Describe())
 	}
 	c, err := redisson.New(w.redis.Client(t), opts...)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,38 @@ var looks = []look{
 	{"phone-dark", 390, 780, 2, true},
 }
 
-// Every page can be read on a wide screen and on a phone: nothing is wider than the window, in light and in dark. With
+// axe is what looks for what keeps people from using a page. Without it, nobody looks, or the test fails if it is required.
+func axe(t *testing.T) string {
+	t.Helper()
+	source, err := os.ReadFile("out/package/axe.min.js")
+	if err != nil && slices.Contains(strings.Split(os.Getenv("LATCHKEY_REQUIRE"), ","), "axe") {
+		t.Fatal("LATCHKEY_REQUIRE names axe, and make console-test has not fetched it: ", err)
+	}
+	return string(source)
+}
+
+// accessible has axe look at a page that is shown.
+func accessible(t *testing.T, ctx context.Context, name, axe string) {
+	t.Helper()
+	if axe == "" {
+		return
+	}
+	const look = `;window.found = null; axe.run().then(r => { window.found = r.violations.map(v => v.id + ": " + v.nodes[0].html).join("; ") || "nothing" }); true`
+	ask(t, ctx, name, chromedp.Evaluate[bool](axe+look))
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		switch found := ask(t, ctx, name, chromedp.Evaluate[string](`window.found || ""`)); {
+		case found == "nothing":
+			return
+		case found != "":
+			t.Errorf("axe says of %s: %s", name, found)
+			return
+		case time.Now().After(end):
+			t.Fatalf("axe does not say anything of %s", name)
+		}
+	}
+}
+
+// Every page can be read on a wide screen and on a phone: nothing is wider than the window, in light and in dark, and axe finds nothing. With
 // -pictures, the pages are kept.
 func TestPictures(t *testing.T) {
 	ctx := browser(t)
@@ -52,15 +84,18 @@ func TestPictures(t *testing.T) {
 	registry := guard.Must(guard.NewRegistry())
 	w := newWorld(t, registry)
 	w.shop(t, registry)
+	axe := axe(t)
 	for _, l := range looks {
 		l.emulate(t, ctx)
 		for _, page := range []struct{ name, at, ready string }{
 			{"locks", "", `tr[id]`}, {"lock", "lock?key=order:42", "#free"}, {"free", "free?key=order:42", "#do-free"}, {"guards", "guards", "table.guards"}, {"switch", "switch?guard=invoice.pay", "#do-switch"}, {"find", "find", "#what"},
+			{"frees", "frees", "table.people"},
 		} {
 			run(t, ctx, page.name+" "+l.name, chromedp.Navigate(w.url+page.at), chromedp.WaitVisible(page.ready))
 			if ask(t, ctx, page.name, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > document.documentElement.clientWidth`)) {
 				t.Errorf("%s is wider than the window (%s)", page.name, l.name)
 			}
+			accessible(t, ctx, page.name+" "+l.name, axe)
 			w.picture(t, ctx, page.name+"-"+l.name+".png")
 		}
 	}
@@ -115,7 +150,7 @@ func (w *world) fill(t *testing.T, locks int, names []string) {
 			}
 		}
 		if i < 4 {
-			pipe.Set(t.Context(), "latchkey_client:"+client, `{"name":"orders-`+key[:min(len(key), 8)]+strings.Repeat("-long", 8)+`","host":"node-3.eu.example","pid":71}`, time.Hour)
+			pipe.HSet(t.Context(), "latchkey_client:"+client, "who", `{"name":"orders-`+key[:min(len(key), 8)]+strings.Repeat("-long", 8)+`","host":"node-3.eu.example","pid":71}`)
 		}
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
@@ -147,6 +182,10 @@ func (w *world) shop(t *testing.T, registry *guard.Registry) {
 		hold(t, clients[i%len(clients)], key)
 	}
 	w.wait(t, clients[1].Lock("order:42"), clients[2].Lock("order:42"))
+	hold(t, clients[0], "order:9")
+	if ok, err := clients[3].Free(t.Context(), redisson.Freed{Key: "order:9", Who: "ann", Reason: "it hangs, ticket 7"}); !ok || err != nil {
+		t.Fatalf("Free = %v, %v", ok, err)
+	}
 	fair := clients[3].FairLock("till:3")
 	held, err := fair.Lock(t.Context())
 	if err != nil {
