@@ -12,7 +12,6 @@ const (
 	mostAsked   = 1000            // locks that a filter has from Redis
 	askTime     = 5 * time.Second // for one filter, at most; one that need not ask looks again after twice that
 	askPatience = 500 * time.Millisecond
-	askShare    = 0.5 // of Redis' time, while it asks
 )
 
 // mayAsk reports whether a text is one as Redis has it in its keys. Of others, which are not shown, a filter would tell that they are there.
@@ -60,7 +59,7 @@ func (h *handler) askFor(ctx context.Context, r *reading, key string) {
 		shown := *n
 		r.publish(&shown)
 	}
-	for o, err := range h.client.Objects(ctx, unglob.Replace(key)+"*", redisson.Rest(askShare)) {
+	for o, err := range h.client.Objects(ctx, unglob.Replace(key)+"*") {
 		if len(n.rows) >= mostAsked || ctx.Err() != nil {
 			n.total = 1
 			break

@@ -12,14 +12,8 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-const (
-	// lookedTogether is how many objects a server is asked about at a time, with a script for each: so others are served in between.
-	lookedTogether = 100
-	// scanCost and lookCost are how long a server works for a scanPage of keys, and for an object, with what it takes to read and write. They are
-	// what Redis 7 says in INFO commandstats on a usual machine: within a script, there is no clock that goes on in all versions. A restFrom of work is
-	// worth a rest.
-	scanCost, lookCost, restFrom = time.Millisecond, 30 * time.Microsecond, 20 * time.Millisecond
-)
+// lookedTogether is how many objects a server is asked about at a time, with a script for each: so others are served in between.
+const lookedTogether = 100
 
 // SearchOption changes one thing about a [Client.Objects] or [Client.InspectKeys].
 type SearchOption func(*lookup)
@@ -39,10 +33,6 @@ type Progress struct {
 func OnProgress(f func(Progress)) SearchOption {
 	return func(in *lookup) { in.progress = f }
 }
-
-// Rest has the search sleep in between, so that it takes about that share of a server's time, over 0 and up to 1. It counts what its questions cost
-// a server, and not how long they are under way. The first 20 ms of the server's time are free, and so is all of it without Rest.
-func Rest(share float64) SearchOption { return func(in *lookup) { in.rest = 1/share - 1 } }
 
 // InspectKeys is [Client.InspectKey] for many keys, in few round trips: one for each hundred keys at a master, and one for the names of their
 // clients. The objects come in any order. An error comes with an Object with only a Key, or, for all keys at a master that does not answer, with one
@@ -75,9 +65,6 @@ type lookup struct {
 	who      map[string]Identity // of clients that were asked for, by id; zero for one that says nothing
 	progress func(Progress)      // may be nil
 	done     Progress
-
-	rest float64       // for so many times as long as a server has worked
-	owed time.Duration // of the server's time, since the last rest
 }
 
 func (c *Client) newLookup(ctx context.Context, opts []SearchOption) *lookup {
@@ -94,14 +81,8 @@ func (in *lookup) ask(cl call) answer {
 	return in.c.query(in.ctx, cl)
 }
 
-// advance notes that so many keys were looked at in all, and rests if it is time.
+// advance notes that so many keys were looked at in all.
 func (in *lookup) advance(keys int64) {
-	if in.owed > restFrom {
-		ctx, cancel := context.WithTimeout(in.ctx, time.Duration(in.rest*float64(in.owed)))
-		<-ctx.Done()
-		cancel()
-		in.owed = 0
-	}
 	in.done.Keys = keys
 	if in.progress != nil {
 		in.progress(in.done)
@@ -134,7 +115,6 @@ func (in *lookup) look(keys []string) (found []Object, errs []error) {
 		calls[i] = inspectCall(key)
 	}
 	in.done.Questions++
-	in.owed += lookCost * time.Duration(len(keys))
 	for i, a := range in.c.askAll(in.ctx, time.Now().Add(in.c.timeout), calls) {
 		o, err := readObject(keys[i], a)
 		down := err != nil && !reply.IsReply(err) && !errors.Is(err, errUnreadable) // so others would not be answered, either

@@ -144,7 +144,6 @@ func (s *search) scan(m *server, p pass) error {
 		case s.c.topology.Master(m.key) != m.address:
 			return errMoved
 		}
-		s.owed += scanCost
 		m.looked += scanPage
 		s.advance(m.before + min(m.looked/scans, m.size))
 		names, end = append(names, s.unknown(p, found)...), cursor == "0"

@@ -61,7 +61,7 @@ func (a *app) list(ctx context.Context, pattern string, limit int, t *table) err
 	defer p.stop()
 	t.progress = p
 	var failed error
-	for o, err := range client.Objects(ctx, pattern, redisson.OnProgress(p.look), a.rests()) {
+	for o, err := range client.Objects(ctx, pattern, a.rests(ctx, p.look)) {
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue

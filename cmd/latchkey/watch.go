@@ -116,7 +116,7 @@ func (w *watch) look(ctx context.Context, client *redisson.Client) error {
 // search finds the locks among all keys. These can be very many, so most looks are not a search.
 func (w *watch) search(ctx context.Context, client *redisson.Client) (found map[string]redisson.Object, failed error) {
 	begun, found := time.Now(), map[string]redisson.Object{}
-	for o, err := range client.Objects(ctx, w.pattern, w.rests()) {
+	for o, err := range client.Objects(ctx, w.pattern, w.rests(ctx, func(redisson.Progress) {})) {
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -140,7 +140,7 @@ func (w *watch) search(ctx context.Context, client *redisson.Client) (found map[
 // again looks at the locks that were there at the last look.
 func (w *watch) again(ctx context.Context, client *redisson.Client) (found map[string]redisson.Object, failed error) {
 	found = map[string]redisson.Object{}
-	for o, err := range client.InspectKeys(ctx, slices.Collect(maps.Keys(w.seen)), w.rests()) {
+	for o, err := range client.InspectKeys(ctx, slices.Collect(maps.Keys(w.seen)), w.rests(ctx, func(redisson.Progress) {})) {
 		if err != nil {
 			failed = errors.Join(failed, err)
 		} else if o.Type == w.seen[o.Key].Type || len(o.Holders) > 0 {
