@@ -41,7 +41,7 @@ var rows = map[string]row{
 	"lock/leases":                     {floor: 0, packages: []string{"lock", "internal/queue", "internal/clock"}},
 	"lock/setnxlock":                  {floor: 1, packages: []string{"lock", "lock/leases", "internal/reply", "internal/clock"}, modules: []string{goredis}},
 	"keyexpr":                         {floor: 1, packages: []string{"internal/suggest", "keyexpr/internal/run"}, modules: []string{expr, protobuf}}, // protobuf in tests
-	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "redisson/internal/transport", "internal/reply", "internal/lazyctx", "internal/queue", "internal/clock"}, modules: []string{goredis, otel, otel + "/metric"}},
+	"redisson":                        {floor: 1, packages: []string{"lock", "redisson/internal/pubsub", "redisson/internal/transport", "internal/reply", "internal/lazyctx", "internal/queue", "internal/clock"}, modules: []string{goredis, otel, otel + "/metric", otel + "/trace"}},
 	"redisson/internal/transport":     {floor: 1, packages: []string{"redisson/internal/pubsub", "internal/reply", "internal/clock"}, modules: []string{goredis}},
 	"redisson/internal/pubsub":        {floor: 1, packages: []string{"internal/reply", "internal/queue", "internal/clock"}, modules: []string{goredis}},
 	"internal/clock":                  {floor: -1},
