@@ -264,10 +264,19 @@ func linger(ctx context.Context, all ...<-chan struct{}) {
 	}
 }
 
+// deep is how many holds above each other are asked one after the other whether they have ended. Below that, each is told: the holds of a list of
+// keys are above each other.
+const deep = 8
+
 // prepare makes h a hold of ho, under ctx, that is to be admitted.
 func (h *hold) prepare(ctx context.Context, c *Client, ho *holder, r lock.Request) {
 	h.c, h.holder, h.kind, h.lease, h.most, h.by, h.since = c, ho, r.Kind, leaseOf(r), r.MaxHold, r.Holder, present()
 	h.ctx.of = h
 	h.ctx.Begin(ctx)
+	if outer, ok := ctx.(*heldContext); ok {
+		if h.depth = min(outer.of.depth+1, deep); h.depth == deep {
+			h.ctx.Done()
+		}
+	}
 	h.link.Join(ctx, h.public(), h)
 }

@@ -19,6 +19,7 @@ type hold struct {
 	ctx    heldContext
 	link   lock.Link
 	kind   lock.Kind
+	depth  int8   // how many holds are directly above it, up to deep
 	by     string // Request.Holder
 
 	// The mutex of the registry guards the rest; since and token don't change once the hold is admitted.
