@@ -11,12 +11,12 @@ import (
 // change.
 //
 // The scripts enter and update answer {1, the lease that they left, a fencing token or 0}. No script of ours shortens a
-// lease that others rely on, so these answers stay true whatever arrives late or twice.
+// lease that others rely on, so these answers stay true whatever arrives late or twice; the one exception says so.
 type family interface {
 	// enter takes the lock for a new holder, with a count of one.
 	enter(ho *holder, lease time.Duration) call
-	// update sets the counts of a holder that has the lock, and makes its lease at least so long. For another fenced hold, the token is counted up.
-	update(ho *holder, c counts, lease time.Duration, fencing bool) call
+	// update sets the counts of a holder that has the lock, and makes its lease at least so long.
+	update(ho *holder, c counts, lease time.Duration, why change) call
 	// exit takes the holder away, also out of any queue. An successor who is named keeps the lock for a while.
 	exit(ho *holder, successor string, kept time.Duration) call
 }
@@ -31,6 +31,7 @@ func handsOver(f family) bool {
 // counts is how many holds a holder has, and how many of them are of a kind that matters to its family.
 type counts struct {
 	all, reads, writes, fenced int
+	added                      time.Duration // the lease of a re-entry
 }
 
 func (c *counts) add(k lock.Kind) {
@@ -44,6 +45,16 @@ func (c *counts) add(k lock.Kind) {
 		c.fenced++
 	}
 }
+
+// change is why counts are updated.
+type change uint8
+
+const (
+	renewal    change = iota // or release of a part, or the lock passes on
+	reentry                  // a writer's lease is added
+	fencing                  // another fenced hold, a re-entry or the next one: the token is counted up
+	shortening               // release of a part of the writing: the lease is cut
+)
 
 // familyOf returns the family that serves a kind, and nil if there is none.
 func (c *Client) familyOf(k lock.Kind) family {
@@ -75,10 +86,10 @@ func (p plain) enter(ho *holder, lease time.Duration) call {
 }
 
 // update also keeps the counter of a fenced hold alive: the hold may last longer than counters are kept.
-func (p plain) update(ho *holder, c counts, lease time.Duration, fencing bool) call {
+func (p plain) update(ho *holder, c counts, lease time.Duration, why change) call {
 	cl := call{Script: lockUpdate, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), c.all}}
-	if fencing || c.fenced > 0 && p.tokenTTL > 0 {
-		cl.Keys, cl.Args = append(cl.Keys, tokenKey(ho.name())), append(cl.Args, millis(p.tokenTTL), fencing)
+	if c.fenced > 0 && (why == fencing || p.tokenTTL > 0) {
+		cl.Keys, cl.Args = append(cl.Keys, tokenKey(ho.name())), append(cl.Args, millis(p.tokenTTL), why == fencing)
 	}
 	return cl
 }
@@ -117,7 +128,7 @@ func (permit) enter(ho *holder, lease time.Duration) call {
 	return call{Script: permitAcquire, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), millis(lease), ho.limit}}
 }
 
-func (permit) update(ho *holder, _ counts, lease time.Duration, _ bool) call {
+func (permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
 	return call{Script: permitUpdate, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), millis(lease)}}
 }
 

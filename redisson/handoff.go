@@ -116,11 +116,14 @@ func (s *registry) passLocked(ho *holder, next *hold, now instant) task {
 	ho.add(next, now, s.timeout)
 	ho.turns++
 	s.placeLocked(ho)
-	fenced := next.kind == lock.Fenced
-	if !fenced && ho.covers(next, now, s.timeout) && !s.sleptLocked(time.Now()) {
+	why := renewal
+	switch {
+	case next.kind == lock.Fenced:
+		why = fencing
+	case ho.covers(next, now, s.timeout) && !s.sleptLocked(time.Now()):
 		return task{next: next, passed: true, turn: ho.turns, began: now}
 	}
-	t := s.updateLocked(ho, 0, fenced)
+	t := s.updateLocked(ho, 0, why)
 	t.next, t.turn, t.began = next, ho.turns, now
 	return t
 }
@@ -141,7 +144,7 @@ func (s *registry) beginSharing(h *hold) (t task, ok bool) {
 		return t, true
 	}
 	ho.version++
-	return s.updateLocked(ho, 0, false), true
+	return s.updateLocked(ho, 0, renewal), true
 }
 
 // abandon gives up a hold to which a lock was passed, and that will not be admitted. The lock is removed then.
@@ -203,7 +206,7 @@ func (s *registry) confirm(h *hold, t task, now, by instant) handoffCheck {
 		if n.all == 0 { // after a close, this client knows of none
 			n.add(ho.kind)
 		}
-		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(now, s.timeout), false), version: ho.version, turn: ho.turns}
+		c.ask = task{of: ho, call: ho.family.update(ho, n, ho.need(now, s.timeout), renewal), version: ho.version, turn: ho.turns}
 	}
 	return c
 }

@@ -52,9 +52,17 @@ type holder struct {
 	owed       instant       // when the update was first due that Redis has not confirmed; zero: none is
 	asked      time.Duration // the longest lease with which it was tried
 	doubtUntil instant       // when the last attempt that was not answered counts as lost on its way
+	cut        *cut          // nil: no update has cut the lease
 	why        error         // it was freed by hand, if that is known
 	lastErr    error         // of the watchdog; what others meet may be the end of their own contexts
 	removal    *retry        // of what it may have left in Redis
+}
+
+// cut is about updates that cut a holder's lease.
+type cut struct {
+	underway int
+	by       instant       // until then, one of them may arrive late
+	lease    time.Duration // the shortest that one of them sets
 }
 
 // leastMargin is for machines that are busy: a goroutine can have to wait for its turn for as long.
@@ -154,14 +162,37 @@ func (ho *holder) renewed() bool {
 }
 
 // believe takes over the lease that a script has answered, and returns how much of it counts. No script shortens a lease, so the
-// answer stays true in whatever order answers arrive. An answer to a question from before a suspension counts for nothing.
+// answer stays true in whatever order answers arrive. The exception is an update that cuts the lease: while one may still arrive,
+// no answer counts for more than the cut. An answer to a question from before a suspension counts for nothing.
 func (ho *holder) believe(a answer) (lease time.Duration) {
 	lease = duration(a.Values[1])
+	if cut := ho.cut; cut != nil && (cut.underway > 0 || instantOf(a.Sent) < cut.by) {
+		lease = min(lease, cut.lease)
+	}
 	if suspension(a.Sent, time.Now()) < lease/3 {
 		ho.validUntil = max(ho.validUntil, instantOf(a.Sent).add(goodFor(lease)))
 	}
 	ho.lastErr = nil
 	return lease
+}
+
+// beginCut prepares for an update that leaves only the given lease.
+func (ho *holder) beginCut(lease time.Duration, now instant) {
+	if ho.cut == nil || ho.cut.underway == 0 && now >= ho.cut.by {
+		ho.cut = &cut{lease: lease}
+	}
+	ho.cut.underway++
+	ho.cut.lease = min(ho.cut.lease, lease)
+	ho.validUntil = min(ho.validUntil, now.add(goodFor(ho.cut.lease)))
+}
+
+// endCut notes the end of such an update. If one of its attempts was not answered, a copy may arrive until late.
+func (ho *holder) endCut(a answer, late instant) {
+	ho.cut.underway--
+	if a.Doubts == 0 {
+		late = present()
+	}
+	ho.cut.by = max(ho.cut.by, late)
 }
 
 // goneError is why a holder is lost that Redis does not have any more.

@@ -13,6 +13,7 @@ type task struct {
 	call    call
 	version int32 // of a holder's counts
 	due     instant
+	why     change        // of these
 	first   bool          // of a retry's attempts
 	whole   bool          // the holder goes
 	free    bool          // and nobody keeps the lock, which passes within the client

@@ -41,7 +41,7 @@ func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cl := plain{}.update(&holder{id: "me", keys: [1]string{key}}, counts{all: 1 + rnd.IntN(2)}, 30*time.Second, false)
+		cl := plain{}.update(&holder{id: "me", keys: [1]string{key}}, counts{all: 1 + rnd.IntN(2)}, 30*time.Second, renewal)
 		tasks, twins = append(tasks, task{call: cl}), append(twins, twin)
 	}
 	perform := func(cl call) answer {
@@ -242,7 +242,7 @@ func testForbiddenLock(t *testing.T, delay time.Duration) {
 func TestPacksThatAreNotAnswered(t *testing.T) {
 	var tasks []task
 	for i := range 3 {
-		tasks = append(tasks, task{call: plain{}.update(&holder{id: "me", keys: [1]string{fmt.Sprint(i)}}, counts{all: 1}, time.Second, false)})
+		tasks = append(tasks, task{call: plain{}.update(&holder{id: "me", keys: [1]string{fmt.Sprint(i)}}, counts{all: 1}, time.Second, renewal)})
 	}
 	p := packed(tasks, false)[0]
 	for _, tt := range []struct {

@@ -173,9 +173,13 @@ func (s *registry) admitLocked(h *hold, now instant, reason error) error {
 }
 
 // updateLocked returns the task that brings the counts of ho to Redis, with the lease that its holds need, or a longer one.
-func (s *registry) updateLocked(ho *holder, lease time.Duration, fencing bool) task {
-	cl := ho.family.update(ho, ho.counts(), max(lease, ho.need(present(), s.timeout)), fencing)
-	return task{of: ho, call: cl, version: ho.version}
+func (s *registry) updateLocked(ho *holder, lease time.Duration, why change) task {
+	c := ho.counts()
+	if why == reentry {
+		c.added = cmp.Or(ho.holds[len(ho.holds)-1].lease, s.timeout)
+	}
+	cl := ho.family.update(ho, c, max(lease, ho.need(present(), s.timeout)), why)
+	return task{of: ho, call: cl, version: ho.version, why: why}
 }
 
 // applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been
@@ -187,7 +191,8 @@ func (s *registry) applyLocked(ho *holder, a answer, version int32) {
 		lease := ho.believe(a)
 		ho.owed = 0
 		if version == ho.version {
-			ho.renewAt, ho.outdated = s.renewalDue(a.Sent, lease), false
+			ho.renewAt = s.renewalDue(a.Sent, lease)
+			ho.outdated = lease < duration(a.Values[1]) // and will count for more later
 			ho.told = false
 		}
 	case !a.Gone():
@@ -210,7 +215,11 @@ func (s *registry) beginReentry(h, outer *hold) (update task, ok bool) {
 	}
 	ho.add(h, now, s.timeout)
 	ho.version++
-	return s.updateLocked(ho, 0, h.kind == lock.Fenced), true
+	why := reentry
+	if h.kind == lock.Fenced {
+		why = fencing
+	}
+	return s.updateLocked(ho, 0, why), true
 }
 
 // discard starts to remove a holder that was not admitted from Redis, if it has taken its lock there, or may have left something. The channel is closed

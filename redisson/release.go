@@ -15,7 +15,7 @@ import (
 //
 // A re-entry under a hold of its kind leaves nothing to ask: Redis has a count that is too high by one until the next update, which
 // matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. So it is for one of several readers, but that
-// the others may go on for long: it is a turn.
+// the others may go on for long: it is a turn. For a writer each release cuts the lease.
 func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -50,7 +50,12 @@ func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task
 	}
 	ho.version++
 	ho.turns++
-	t = s.updateLocked(ho, 0, false)
+	why := renewal
+	if h.kind == lock.Write && kept == 0 && ho.counts().writes > 0 {
+		why = shortening
+		ho.beginCut(ho.need(now, s.timeout), now)
+	}
+	t = s.updateLocked(ho, 0, why)
 	t.turn, t.began = ho.turns, now
 	s.placeLocked(ho)
 	return t, nil
@@ -114,6 +119,9 @@ func (s *registry) endRelease(h *hold, t task, a answer) error {
 		}
 		ho.settle(end)
 	} else {
+		if t.why == shortening {
+			ho.endCut(a, now.add(s.grace))
+		}
 		s.applyLocked(ho, a, t.version)
 		s.emptyLocked(ho, now)
 		s.placeLocked(ho)
@@ -139,7 +147,7 @@ func (s *registry) beginExtension(h *hold, d time.Duration) (update task, err er
 		return update, err
 	}
 	h.holder.asked = max(h.holder.asked, d)
-	return s.updateLocked(h.holder, d, false), nil
+	return s.updateLocked(h.holder, d, renewal), nil
 }
 
 // endExtension lets h go on for d from when Redis was asked, if that is longer than it would.

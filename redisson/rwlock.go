@@ -39,8 +39,15 @@ func (readWrite) enter(ho *holder, lease time.Duration) call {
 	return call{Script: s, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), readTimeout(ho.name(), ho.id)}}
 }
 
-func (readWrite) update(ho *holder, c counts, lease time.Duration, _ bool) call {
-	return call{Script: rwUpdate, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), c.reads, c.writes, readTimeout(ho.name(), ho.id)}}
+func (readWrite) update(ho *holder, c counts, lease time.Duration, why change) call {
+	how := any("")
+	switch why {
+	case reentry:
+		how = millis(c.added)
+	case shortening:
+		how = "cut"
+	}
+	return call{Script: rwUpdate, Keys: ho.keys[:], Args: []any{ho.id, millis(lease), c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}}
 }
 
 func (readWrite) exit(ho *holder, successor string, kept time.Duration) call {

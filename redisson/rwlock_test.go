@@ -79,8 +79,9 @@ func TestReadWriteData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectTTL(t, rdb, "k", redisson.DefaultWatchdogTimeout) // Redisson adds the leases of a writer
+	expectTTL(t, rdb, "k", 2*redisson.DefaultWatchdogTimeout) // Redisson adds the leases of a writer
 	mustUnlock(t, w, again)
+	expectTTL(t, rdb, "k", redisson.DefaultWatchdogTimeout)
 	reading, err := r.Lock(writing)
 	if err != nil {
 		t.Fatal(err)

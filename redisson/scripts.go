@@ -36,7 +36,7 @@ var (
 
 	readAcquire  = takes(load("3c7ca368105828065670881c3c9e0cc3ca35c3c8", "lease", "read_acquire"))
 	writeAcquire = takes(load("41edab012edcf378907a967e406583f09dc70304", "lease", "write_acquire"))
-	rwUpdate     = load("347cfbc47b16d132267081f2d29ad711edcb7ad0", "lease", "rw_update")
+	rwUpdate     = load("d878c56ade082e91f3040931e99ff40c19323b20", "lease", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 
 	permitAcquire = takes(load("eb40a7009c5afc9532ae053e80bac0ebc67abf16", "now", "permit_prelude", "permit_acquire"))

@@ -145,7 +145,7 @@ var simMutants = []mutant{
 	{
 		name: "readers are kept by count",
 		edits: []edit{
-			{"rwlock.go", "c.reads, c.writes, readTimeout(ho.name(), ho.id)}", "c.reads, c.writes, readTimeout(ho.name(), ho.id)[:len(readTimeout(ho.name(), ho.id))-1] + fmt.Sprint(c.reads)}"},
+			{"rwlock.go", "c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}", "c.reads, c.writes, how, readTimeout(ho.name(), ho.id)[:len(readTimeout(ho.name(), ho.id))-1] + fmt.Sprint(c.reads)}"},
 			{"rwlock.go", "\t\"time\"\n", "\t\"fmt\"\n\t\"time\"\n"},
 		},
 		run: "scene=read", want: "two owners|believes",
@@ -154,6 +154,11 @@ var simMutants = []mutant{
 		name:  "a reader that leaves takes the leases of the others along",
 		edits: []edit{{"lua/rw_release.lua", "longest = math.max(longest, left)", "longest = math.min(math.max(longest, left), 500)"}},
 		run:   "scene=read", want: "two owners|believes|keeps for another",
+	},
+	{
+		name:  "a writer's shorter lease is not believed in time",
+		edits: []edit{{"holder.go", "\tho.validUntil = min(ho.validUntil, now.add(goodFor(ho.cut.lease)))\n", ""}},
+		run:   "scene=write", want: "two owners|believes",
 	},
 	{
 		name:  "an update does not make a lease longer",
@@ -212,7 +217,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock passes on with the old token",
-		edits: []edit{{"handoff.go", "fenced := next.kind == lock.Fenced", "fenced := false"}},
+		edits: []edit{{"handoff.go", "\tcase next.kind == lock.Fenced:\n", "\tcase next.kind == lock.Fenced && false:\n"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{

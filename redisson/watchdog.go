@@ -44,7 +44,7 @@ func (s *registry) takeDue() (todo []task) {
 // renewLocked returns the task that renews ho, which is due. It is due again, should Redis not confirm it.
 func (s *registry) renewLocked(ho *holder, now instant) task {
 	ho.owed, ho.renewAt = cmp.Or(ho.owed, ho.renewAt), now.add(s.retryAfter())
-	t := s.updateLocked(ho, 0, false)
+	t := s.updateLocked(ho, 0, renewal)
 	t.due = ho.owed
 	return t
 }

@@ -281,31 +281,23 @@ func (w *world) outlivesReader(name string, kill func(), reader, writer sides) {
 	w.clean()
 }
 
-// writeReentry: a re-entry of Java's writer adds its lease to what is left. Go's gives the lock the longest lease that a hold needs.
+// writeReentry: a re-entry of the writer adds its lease to what is left.
 func writeReentry(w *world, name string, a, b sides) {
-	_, golang := a.write.(*goMutex)
 	for _, lease := range []time.Duration{20 * time.Second, 0} {
-		worth, both := lease, 2*lease
+		worth := lease
 		if lease == 0 {
-			worth, both = 30*time.Second, 60*time.Second
-		}
-		if golang {
-			both = worth
+			worth = 30 * time.Second
 		}
 		w.take(a.write, "a", lease)
 		w.take(a.write, "a", lease)
-		w.between("time to live of both", b.write.ttl(), both-5*time.Second, both)
+		w.between("time to live of both", b.write.ttl(), 2*worth-5*time.Second, 2*worth)
 		w.release(a.write, "a")
 		w.between("time to live of one", b.write.ttl(), worth-5*time.Second, worth)
 		w.release(a.write, "a")
 	}
 	w.take(a.write, "a", 20*time.Second)
 	w.take(a.write, "a", 5*time.Second)
-	least, most := 20*time.Second, 25*time.Second
-	if golang {
-		least, most = 15*time.Second, 20*time.Second
-	}
-	w.between("time to live of a long one and a short one", b.write.ttl(), least, most)
+	w.between("time to live of a long one and a short one", b.write.ttl(), 20*time.Second, 25*time.Second)
 	w.release(a.write, "a")
 	w.release(a.write, "a")
 	w.clean()
