@@ -113,7 +113,7 @@ func TestLockPageAnswersTheNight(t *testing.T) {
 		go hold(map[bool]*redisson.Client{true: a, false: b}[from == x], under, to)
 	}
 	s := consoleOf(t, r.Client(t))
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		page := get(t, s.URL+"/lock?key=x%3A%3C1%3E")
 		if strings.Contains(page.body, "wait for each other") || time.Now().After(end) {
 			page.wants(t, "lock", http.StatusOK, "orders-7f9c", "guard &#34;order.pay&#34;", "renewed ", "waits for", "wait for each other", "x:&lt;1&gt;")
@@ -130,7 +130,9 @@ func TestFreesPage(t *testing.T) {
 	held := take(t, newClient(t, rdb).Lock("order:42"))
 	s := consoleOf(t, r.Client(t))
 	get(t, s.URL+"/frees").wants(t, "frees", http.StatusOK, "Nothing was freed by hand")
-	time.Sleep(300 * time.Millisecond) // the holder listens
+	for len(rdb.PubSubChannels(t.Context(), "latchkey_client:*").Val()) == 0 { // until the holder listens
+		time.Sleep(10 * time.Millisecond)
+	}
 	form := confirmation(t, s, "order:42")
 	form.Set("reason", "it hangs,\r\n<b>ticket</b> 7")
 	submit(t, s, s.URL, form).wants(t, "free", http.StatusSeeOther)
@@ -143,7 +145,7 @@ func TestFreesPage(t *testing.T) {
 		t.Errorf("the cause is %q", cause)
 	}
 	get(t, s.URL+"/frees").wants(t, "frees", http.StatusOK, "order:42", "it hangs, &lt;b&gt;ticket&lt;/b&gt; 7")
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(get(t, s.URL+"/").body, `href="frees">1</a>`); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(get(t, s.URL+"/").body, `href="frees">1</a>`); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the list does not count it")
 		}

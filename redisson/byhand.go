@@ -33,7 +33,7 @@ const (
 	mostAccount = 1024
 	// newFrees is how many a holder looks at to find out about itself, and reasonPatience how long it waits for them.
 	newFrees       = 100
-	reasonPatience = 250 * time.Millisecond
+	reasonPatience = time.Second
 )
 
 // account is who has done something by hand, and why, in one text.
@@ -168,11 +168,13 @@ func (c *Client) heldElsewhere(ctx context.Context, busy *lock.BusyError, name s
 		ctx, cancel := context.WithTimeout(ctx, leaveInterval)
 		defer cancel()
 		a := c.query(ctx, call{Script: lockHolder, Keys: []string{name}})
-		if len(a.List) == 1 { // or it is not known
+		if len(a.List) == 1 {
 			id, _ := a.List[0].(string)
 			e.text = noteOf(id)
 		}
-		c.elsewhere.Store(e)
+		if a.Err == nil { // or it is not known
+			c.elsewhere.Store(e)
+		}
 	}
 	busy.Elsewhere = e.text
 }
