@@ -69,6 +69,7 @@ func (h *handler) readLock(ctx context.Context, key string, last *lockState) *lo
 		}
 		return &s
 	}
+	o.Holders = slices.Clone(o.Holders) // renewals are noted in it
 	s := &lockState{object: o, read: time.Now(), seen: make(map[string]time.Time, len(o.Holders))}
 	before := h.seenBefore(key, last)
 	for _, holder := range o.Holders {
