@@ -128,7 +128,7 @@ func (t *timeline) operations(calls []*call) (ops []porcupine.Operation) {
 // provenUntil is when a context was last known to be good. A process that was stopped may have looked before it noticed.
 func (t *timeline) provenUntil(c *call) int64 {
 	for _, s := range t.stops[c.ask.Proc] {
-		if s.from < c.entered || s.from > c.lastLook() || c.left > s.to+int64(t.options.Grace) {
+		if s.to < c.entered || s.from > c.lastLook() || c.left > s.to+int64(t.options.Grace) {
 			continue
 		}
 		i, _ := slices.BinarySearch(c.looks, s.from)

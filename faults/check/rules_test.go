@@ -113,6 +113,8 @@ func TestSectionOverrunByAStoppedProcess(t *testing.T) {
 		{"it looks soon after", stopped(2000, 2050, "lost"), "", 1},
 		{"it is done before it looks", stopped(2000, 2050, "exit"), "", 1},
 		{"its context has not noticed when it looks", strings.Replace(stopped(2000, 2050, "exit"), "2050 a exit", "2049 a look 1\n2050 a exit", 1), "", 1},
+		{"it had just entered, and has not noticed when it looks", strings.NewReplacer("\n1 a enter 1", "", "\n90 a look 1", "", "procs=a\n1400", "procs=a\n101 a enter 1\n1400",
+			"2050 a exit", "2049 a look 1\n2050 a exit").Replace(stopped(2000, 2050, "exit")), "", 1},
 		{"it goes on", stopped(2000, 2150, "lost"), "holders", 0},
 		{"it was continued before the other entered", stopped(1300, 1600, "lost"), "holders", 0},
 		{"it was continued just before the other entered", stopped(1450, 1510, "lost"), "", 1},
