@@ -230,7 +230,7 @@ func (h *handler) rowView(r *row, now time.Time) rowView {
 	}
 	for _, one := range r.Holders[:min(len(r.Holders), shownHolders)] {
 		v.Holders = append(v.Holders, who(one.ID, one.Client, one.Who))
-		if last := &v.Holders[len(v.Holders)-1]; !last.Named && one.About != nil { // who holds it by hand
+		if last := &v.Holders[len(v.Holders)-1]; one.About != nil && one.About.Since.IsZero() { // who holds it by hand
 			last.Named, last.Name = true, printable(one.About.For)
 		}
 	}

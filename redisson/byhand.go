@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,7 +112,7 @@ func (c *Client) reasons() map[string]error {
 // [Client.Inspect] finds it, and the errors of calls that meet the lock repeat it: see lock.BusyError.
 func (c *Client) Hold(ctx context.Context, name string, d time.Duration, who, reason string) error {
 	text := account(who, reason)
-	if err := checkAccount(note(byHand+text), mostNote); err != nil {
+	if err := cmp.Or(checkAccount(text, mostNote), checkAccount(note(byHand+text), mostNote)); err != nil {
 		return err
 	}
 	if d < time.Millisecond {
@@ -126,29 +127,26 @@ func (c *Client) Hold(ctx context.Context, name string, d time.Duration, who, re
 
 const (
 	byHand   = "by hand: " // is what a Request.Holder of Hold begins with
+	inHand   = ":hand:"    // goes before the text in an id: those of Redisson's transactions have a third part, too
 	mostNote = 180
 )
 
 // note is what is added to the id of a holder that is left behind by hand: there, a space ends it.
 func note(by string) string {
 	text, ok := strings.CutPrefix(by, byHand)
-	if !ok {
+	if !ok || checkAccount(text, mostNote) != nil {
 		return ""
 	}
-	return ":" + strings.NewReplacer("%", "%25", " ", "%20").Replace(text)
+	return inHand + strings.NewReplacer("%", "%25", " ", "%20").Replace(text)
 }
 
 // noteOf returns what note has added to an id.
 func noteOf(id string) string {
-	parts := strings.SplitN(id, ":", 3)
-	if len(parts) < 3 {
-		return ""
+	_, text, _ := strings.Cut(id, inHand)
+	if text, err := url.PathUnescape(text); err == nil && checkAccount(text, mostNote) == nil {
+		return text
 	}
-	text, err := url.PathUnescape(parts[2])
-	if err != nil || checkAccount(text, mostNote) != nil {
-		return ""
-	}
-	return text
+	return ""
 }
 
 // elsewhere is what was known last of a lock that somebody holds for long.

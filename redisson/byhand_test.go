@@ -83,6 +83,11 @@ func TestFreeNotesWhatWasFreed(t *testing.T) {
 	for _, garbage := range [][]any{{"freed", "{"}, {"freed", `{"key":"k"}`, "more", "x"}, {"freed", "7"}} {
 		check(t, rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: "latchkey_frees", Values: garbage}).Err())
 	}
+	for _, n := range []int{0, -1} {
+		if frees, err := c.Frees(t.Context(), n); len(frees) > 0 || err != nil {
+			t.Errorf("the last %d are %+v, %v", n, frees, err)
+		}
+	}
 	if frees, err := c.Frees(t.Context(), 10); len(frees) > 0 || err != nil {
 		t.Errorf("of garbage: %+v, %v", frees, err)
 	}

@@ -107,15 +107,16 @@ func (o *Object) readHolder(from any) bool {
 	var h Holder
 	var count, lease int64
 	ok := unpack(from, &h.ID, &count, &lease)
-	h.ID, h.Write = strings.CutSuffix(h.ID, writes)
-	if h.Client = clientOf(h.ID); noteOf(h.ID) != "" {
-		h.About = &About{For: noteOf(h.ID)}
-	}
 	if o.Type == TypeExpirableSemaphore {
 		if len(h.ID) == permitSize {
 			h.Client = idFrom([]byte(h.ID[:permitSize/2]))
 		}
 		h.ID = hex.EncodeToString([]byte(h.ID))
+	} else {
+		h.ID, h.Write = strings.CutSuffix(h.ID, writes)
+		if h.Client = clientOf(h.ID); noteOf(h.ID) != "" {
+			h.About = &About{For: noteOf(h.ID)}
+		}
 	}
 	h.Count, h.Lease = int(count), duration(lease)
 	o.Holders = append(o.Holders, h)

@@ -84,6 +84,9 @@ func TestObjectsOfJava(t *testing.T) {
 	check(t, rdb.HSet(t.Context(), "rw", "mode", "write", id+":write", 1, id, 2).Err())
 	check(t, rdb.Set(t.Context(), "{rw}:"+id+":rwlock_timeout:2", 1, time.Minute).Err())
 	expectObjects(t, objects(t, c, ""), "java", "tx", "rw")
+	if h := inspect(t, c, "tx").Holders[0]; h.About != nil {
+		t.Errorf("an owner of a transaction is said to hold the lock by hand: %+v", h.About)
+	}
 	o := inspect(t, c, "rw")
 	client := id[:36]
 	expectHolders(t, o, redisson.Holder{ID: id, Client: client, Count: 1, Write: true}, redisson.Holder{ID: id, Client: client, Count: 2})

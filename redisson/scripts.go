@@ -68,7 +68,7 @@ var (
 	clientShow = load("cff0d4a9acda96bd9ac86fe635ed5e0cae060422", "client_show")
 	clientWho  = lists(load("cf8ef35280474a6706c6c012b1881d6f9c84865c", "client_who"))
 	freesAdd   = load("170cfd22b9e41aa29a79c423ddb704501a490c9d", "frees_add")
-	freesLook  = lists(load("4f4ba451a859a5f40fedf2f89315e435b53bfdb4", "frees_look"))
+	freesLook  = lists(load("f6d0dadcc6ee873a8581d5c1f3d36a8648802208", "frees_look"))
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
 	inspect = lists(load("d313b4d42feeccc239ba3c07d86d5e69ade7be70", "object", "now", "inspect"))

@@ -146,7 +146,7 @@ func held(o redisson.Object) string {
 	}
 	if len(o.Holders) > 0 {
 		h := o.Holders[0]
-		if h.About != nil && h.Who == (redisson.Identity{}) {
+		if h.About != nil && h.About.Since.IsZero() {
 			parts = append(parts, "by hand, "+safe.Cut(h.About.For, 60))
 		} else {
 			parts = append(parts, called(h.ID, h.Who))
