@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -56,10 +55,9 @@ const cardField = "who"
 // or the client waits.
 type presence struct {
 	c         *Client
-	key, text string // no text: the client has no name
-	alarm     *alarm // when to show it
-	waiting   atomic.Int64
-	waits     sync.Map // the waiters, if they are described
+	key, text string   // no text: the client has no name
+	alarm     *alarm   // when to show it
+	waits     sync.Map // the waiters
 
 	mu    sync.Mutex // of who says
 	shown map[string]string
@@ -81,17 +79,13 @@ func (p *presence) held() {
 
 // begin notes that a call waits, and end that it does not any more.
 func (p *presence) begin(w *waiter) {
-	p.waiting.Add(1)
-	if p.c.describes {
+	if p.text != "" {
 		p.waits.Store(w, nil)
+		p.held()
 	}
-	p.held()
 }
 
-func (p *presence) end(w *waiter) {
-	p.waiting.Add(-1)
-	p.waits.Delete(w)
-}
+func (p *presence) end(w *waiter) { p.waits.Delete(w) }
 
 // show says who the client is, now and again as long as it holds or waits for something. What is shown ends by itself.
 func (p *presence) show() {
@@ -100,7 +94,9 @@ func (p *presence) show() {
 		return
 	}
 	defer r.end()
-	if (p.waiting.Load() > 0 || r.busy()) && p.mu.TryLock() {
+	busy := r.busy()
+	p.waits.Range(func(any, any) bool { busy = true; return false })
+	if busy && p.mu.TryLock() {
 		defer p.mu.Unlock()
 		p.alarm.set(p.say(r.timeout))
 	}
