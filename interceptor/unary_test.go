@@ -115,7 +115,7 @@ func TestStatus(t *testing.T) {
 		err  error // of the locker
 		want failure
 	}{
-		{"busy", &lock.BusyError{Remaining: 1500 * time.Millisecond, Here: true, Holder: "secret"}, failure{codes.Aborted, "LOCK_BUSY", "1.5s"}},
+		{"busy", &lock.BusyError{Remaining: 1500 * time.Millisecond, Here: true, Holder: "secret", Elsewhere: "secret"}, failure{codes.Aborted, "LOCK_BUSY", "1.5s"}},
 		{"busy, nobody knows for how long", lock.ErrBusy, failure{codes.Aborted, "LOCK_BUSY", "1s"}},
 		{"outage", errors.New(words), failure{codes.Unavailable, "LOCK_OUTAGE", "1s"}},
 		{"outage by a timeout of the service", errors.Join(errors.New(words), context.DeadlineExceeded),

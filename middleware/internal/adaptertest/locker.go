@@ -30,7 +30,7 @@ func Losing(ctx context.Context, r lock.Request) (lock.Hold, error) {
 // Busy is held for another remaining by a call of this process, of which clients are told nothing.
 func Busy(remaining time.Duration) Locker {
 	return func(context.Context, lock.Request) (lock.Hold, error) {
-		return nil, &lock.BusyError{Remaining: remaining, Here: true, Holder: `guard "internal.job"`}
+		return nil, &lock.BusyError{Remaining: remaining, Here: true, Holder: `guard "internal.job"`, Elsewhere: "internal.job, by hand"}
 	}
 }
 
