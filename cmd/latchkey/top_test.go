@@ -95,7 +95,7 @@ func TestLsRests(t *testing.T) {
 		return part
 	}
 	for _, args := range [][]string{{"ls"}, {"top"}, {"watch", "--limit", "100000"}} {
-		slow := share(5*time.Second, args...)
+		slow := share(3*time.Second, args...)
 		fast := share(1500*time.Millisecond, append(args, "--fast")...)
 		t.Logf("%s: %.2f of Redis' time, %.2f with --fast", args[0], slow, fast)
 		if slow > 0.2 || slow < 0.02 || fast < 1.5*slow {
