@@ -70,7 +70,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 	h, err := c.contend(ctx, name, r, began)
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
 		c.heldBy(ctx, busy, id)
-		c.heldElsewhere(ctx, busy, name, r.Kind)
+		c.heldElsewhere(ctx, began.Add(busy.Waited+leaveInterval), busy, name, r.Kind)
 	}
 	return h, err
 }

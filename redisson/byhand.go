@@ -155,17 +155,15 @@ type elsewhere struct {
 	until      time.Time
 }
 
-// heldElsewhere notes in busy who holds a lock by hand. It is asked for a lease that is longer than any crash leaves, once a second, and for a moment.
-func (c *Client) heldElsewhere(ctx context.Context, busy *lock.BusyError, name string, kind lock.Kind) {
+// heldElsewhere notes in busy who holds a lock by hand. It is asked for a lease that is longer than any crash leaves, once a second, and until by.
+func (c *Client) heldElsewhere(ctx context.Context, by time.Time, busy *lock.BusyError, name string, kind lock.Kind) {
 	if busy.Here || kind == lock.Permit || busy.Remaining <= c.registry.timeout {
 		return
 	}
 	e := c.elsewhere.Load()
 	if e == nil || e.name != name || time.Now().After(e.until) {
 		e = &elsewhere{name: name, until: time.Now().Add(describeInterval)}
-		ctx, cancel := context.WithTimeout(ctx, leaveInterval)
-		defer cancel()
-		a := c.query(ctx, call{Script: lockHolder, Keys: []string{name}})
+		a := c.road.Ask(ctx, by, call{Script: lockHolder, Keys: []string{name}})
 		if len(a.List) == 1 {
 			id, _ := a.List[0].(string)
 			e.text = noteOf(id)
