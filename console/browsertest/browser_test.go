@@ -96,7 +96,7 @@ func run(t *testing.T, ctx context.Context, what string, steps ...step) {
 // ask plays one step that answers something.
 func ask[T any](t *testing.T, ctx context.Context, what string, a chromedp.Action[T]) T {
 	t.Helper()
-	limited, cancel := context.WithTimeout(ctx, 15*time.Second)
+	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	v, err := chromedp.Run(limited, a)
 	if err != nil {
