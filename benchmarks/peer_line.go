@@ -11,9 +11,8 @@ import (
 )
 
 // bareLine hands a lock over as Latchkey does, and does nothing else: the callers of a process stand in line, the one in front asks,
-// and a release with somebody in line is none for Redis, until a streak is over as long as Latchkey allows one process before it
-// releases the lock to all. Each release says whether Redis still had the lock, as Latchkey's do, so it returns when the release to all has been
-// answered. It renews nothing, and if the lock is lost, nobody hears of that before.
+// and a release with somebody in line asks whether Redis still has the lock, until a streak is over as long as Latchkey allows one process before it
+// releases the lock to all. It renews nothing.
 type bareLine struct {
 	*bare
 
@@ -40,9 +39,7 @@ type queue struct {
 // streak is those who have the lock one after the other while it stays in Redis.
 type streak struct {
 	since time.Time
-	turns int           // how often the lock was handed over
-	over  chan struct{} // closed when Redis has answered the release
-	err   error         // what it has answered
+	turns int // how often the lock was handed over
 }
 
 func (s *streak) lasts() bool {
@@ -112,7 +109,7 @@ func (b *bareLine) contend(ctx context.Context, q *queue, key string) (held, err
 		holder := b.nextHolder()
 		err := b.send(ctx, b.acquire, key, holder)
 		if err == nil {
-			q.streak = &streak{since: time.Now(), over: make(chan struct{})}
+			q.streak = &streak{since: time.Now()}
 			return &lineHeld{b, key, holder}, nil
 		}
 		if errors.Is(err, errBusy) {
@@ -174,17 +171,18 @@ func (h *lineHeld) Release(ctx context.Context) error {
 	if len(q.waiters) == 0 || !s.lasts() {
 		b.mu.Unlock()
 		defer b.leave(q)
-		defer close(s.over)
-		s.err = b.send(ctx, b.release, h.key, h.holder)
-		return s.err
+		return b.send(ctx, b.release, h.key, h.holder)
 	}
 	s.turns++
 	next := q.waiters[0]
 	q.waiters = q.waiters[1:]
 	b.mu.Unlock()
+	if err := b.send(ctx, b.acquire, h.key, h.holder); err != nil { // to repeat it says whether Redis still has the lock
+		next <- "" // it asks for itself
+		return err
+	}
 	next <- h.holder
-	<-s.over
-	return s.err
+	return nil
 }
 
 func (b *bareLine) Close() error {

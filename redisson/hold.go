@@ -117,29 +117,25 @@ func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.relea
 
 func (h *hold) release(ctx context.Context, kept time.Duration) error {
 	d, lost := h.depart(kept)
-	switch {
-	case d.hold == nil:
+	if d.hold == nil {
 		return lost
-	case d.task.passed:
-		return d.confirm(ctx)
 	}
 	if h.c.ctx.Err() != nil {
 		later, cancel := h.c.attending(ctx)
 		defer cancel()
 		ctx = later
 	}
-	return cmp.Or(lost, d.end(ctx, h.c.road.AskSoon(ctx, d.task.call)))
+	return cmp.Or(lost, d.end(h.c.road.AskSoon(ctx, d.task.call)))
 }
 
-// pendingRelease is the release of a hold, about which Redis is asked: by the call of its task, or by confirm if the lock has passed on.
+// pendingRelease is the release of a hold, about which Redis is asked.
 type pendingRelease struct {
 	hold *hold
 	task task
 	to   *place // of the waiter to whom the lock passes with the answer
 }
 
-// depart begins a release. If the lock can pass to a waiter, it does so now, where its lease is known to last, and with the answer
-// otherwise. The departure is zero if there is nothing to ask. The error says why the hold was lost.
+// depart begins a release. If the lock can pass to a waiter, it does so with the answer. The departure is zero if there is nothing to ask. The error says why the hold was lost.
 func (h *hold) depart(kept time.Duration) (d pendingRelease, lost error) {
 	c := h.c
 	var to *place
@@ -157,16 +153,9 @@ func (h *hold) depart(kept time.Duration) (d pendingRelease, lost error) {
 	case t.free && some: // until it is known whether anybody else was notified
 		c.queues.rest(h)
 	}
-	switch {
-	case to == nil:
-	case t.next == nil:
+	if to != nil && t.next == nil {
 		c.queues.retract(to)
 		to = nil
-	case t.passed:
-		c.pass(to, grant{since: t.began})
-	}
-	if t.passed {
-		return pendingRelease{hold: h, task: t}, nil
 	}
 	if t.call.Script == nil {
 		return d, lost
@@ -175,20 +164,19 @@ func (h *hold) depart(kept time.Duration) (d pendingRelease, lost error) {
 }
 
 // end notes what Redis has answered.
-func (d pendingRelease) end(ctx context.Context, a answer) error {
+func (d pendingRelease) end(a answer) error {
 	c, t := d.hold.c, d.task
 	err := c.registry.endRelease(d.hold, t, a)
 	switch {
 	case d.to == nil:
 	case a.Yes():
-		granted := a // only this one outlives the release
-		c.pass(d.to, grant{since: instantOf(a.Sent), version: t.version, answer: &granted})
+		granted := a                                          // only this one outlives the release
+		if !c.queues.give(d.to, grant{&granted, t.version}) { // it has left meanwhile
+			c.registry.abandon(d.to.hold)
+		}
 	default: // Redis has not answered, or would not let the lock pass
 		c.registry.abandon(d.to.hold)
-		c.queues.give(d.to, grant{declined: true})
-	}
-	if err != nil && !t.whole && (a.Gone() || d.to != nil && lasting(a.Err)) && c.registry.leaves(d.hold.holder) {
-		err = d.learn(ctx)
+		c.queues.give(d.to, grant{})
 	}
 	switch {
 	case t.whole && !t.free: // it is kept, or its family does not pass on

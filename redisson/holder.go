@@ -42,7 +42,7 @@ type holder struct {
 	doubts     int16 // attempts to enter that were not answered
 	version    int32 // of the counts
 	unreleased int32 // lost holds whose work has not released them
-	handoff
+	turns      int32 // how often the lock has passed on
 	entry
 	holds      []*hold       // joining, held or kept, oldest first
 	first      [1]*hold      // room for most of them
@@ -150,8 +150,7 @@ func (ho *holder) leave(now instant) (exit call, successor string) {
 // beginLeave returns the task that takes ho out of Redis. A partial release that is under way may find nothing any more.
 func (ho *holder) beginLeave(now instant) task {
 	ho.version++
-	ho.dead = true            // endRelease buries it, when nobody waits for that any more
-	ho.releaseState = leaving // those who wait for more are told with the answer
+	ho.dead = true // endRelease buries it
 	exit, successor := ho.leave(now)
 	return task{call: exit, whole: true, free: successor == "" && handsOver(ho.family), pace: now.sub(ho.admitted) / time.Duration(ho.turns+1)}
 }

@@ -307,42 +307,6 @@ func TestOutageIsToldToTheWholeLine(t *testing.T) {
 	}
 }
 
-// The lock has passed so quickly that the release waits for the end of the streak, but the next one has much to do.
-func TestReleaseDoesNotWaitForTheNextOne(t *testing.T) {
-	s := redistest.Start(t)
-	c := clientOn(t, s.Client(t))
-	r := lock.Request{Key: "k", Wait: -1}
-	first, got := mustAcquire(t.Context(), t, c, r), make(chan lock.Hold)
-	go func() { got <- mustAcquire(t.Context(), t, c, r) }()
-	rests := func() bool {
-		c.queues.mu.Lock()
-		defer c.queues.mu.Unlock()
-		ln := c.queues.ofLocked(first.(*hold))
-		return ln != nil && ln.places.First().hold != nil && !ln.places.First().busy
-	}
-	for !rests() {
-		time.Sleep(time.Millisecond)
-	}
-	c.registry.mu.Lock()
-	first.(*hold).holder.admitted = present().add(time.Second) // its pace is unequalled
-	c.registry.mu.Unlock()
-	released := make(chan error, 1)
-	go func() { released <- first.Release(t.Context()) }()
-	next := <-got
-	select {
-	case err := <-released:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(2 * time.Second): // the client's timeout is longer
-		t.Error("the release waits for the next one")
-	}
-	if err := next.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	expectUnused(t, c)
-}
-
 // Who looks and finds the lock free takes those out of the wake list who stand in front and have not come. Who has just come, or asks again because an
 // answer was lost, takes out nobody.
 func TestOnlyALookTakesOthersOut(t *testing.T) {

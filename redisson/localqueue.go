@@ -69,12 +69,10 @@ type place struct {
 	err     error                // why the queue has failed
 }
 
-// grant is what becomes of an offer. Without more, the lock has passed to the hold without a question.
+// grant is what becomes of an offer: the answer of Redis to a question about this version of the holder. Without one, the lock has not passed.
 type grant struct {
-	declined bool    // it has not
-	since    instant // or since then, at least
-	answer   *answer // of Redis, to a question about this version of the holder
-	version  int32
+	answer  *answer
+	version int32
 }
 
 // step is what a waiter is to do next. The zero value says that it is to sleep until something changes.
@@ -147,7 +145,7 @@ func (l *localQueues) next(p *place) (s step) {
 func (l *localQueues) leave(p *place, got bool) (behind bool, over string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	behind = p.granted != nil && !p.granted.declined
+	behind = p.granted != nil && p.granted.answer != nil
 	if p.ear != nil {
 		p.ear.Close()
 	}
@@ -279,8 +277,8 @@ func (l *localQueues) give(p *place, g grant) bool {
 	if !p.at.In() {
 		return false
 	}
-	if !g.declined {
-		p.queue.news = news{heard: true, busyUntil: g.since.add(p.lease).time()}
+	if g.answer != nil {
+		p.queue.news = news{heard: true, busyUntil: g.answer.Sent.Add(p.lease)}
 	}
 	return true
 }

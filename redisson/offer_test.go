@@ -31,7 +31,7 @@ func TestOnlyWhoHasNoLockIsOfferedOne(t *testing.T) {
 		{"looks at one", func(l *localQueues, p *place) { l.give(p, grant{}); l.next(p) }, false},
 		{"has one", func(l *localQueues, p *place) { l.give(p, grant{}); l.next(p); l.answered(p, 0, true) }, false},
 		{"could not have one", func(l *localQueues, p *place) {
-			l.give(p, grant{declined: true})
+			l.give(p, grant{})
 			l.next(p)
 			p.queue.rests = true
 			l.next(p)
@@ -60,14 +60,14 @@ func TestLineHearsOfALockThatPasses(t *testing.T) {
 	for _, p := range []*place{first, second} {
 		l.join(p, h.holder.queueID(), new(hold), false)
 	}
-	since := present()
+	passes := grant{answer: &answer{Sent: time.Now()}}
 	for _, tt := range []struct {
 		name string
 		g    grant
 		want news
 	}{
-		{"nothing", grant{declined: true}, news{}},
-		{"the lock", grant{since: since}, news{heard: true, busyUntil: since.add(time.Minute).time()}},
+		{"nothing", grant{}, news{}},
+		{"the lock", passes, news{heard: true, busyUntil: passes.answer.Sent.Add(time.Minute)}},
 	} {
 		if p, some := l.offer(h); p != first || !some || !l.give(first, tt.g) {
 			t.Fatal("the first in line is not offered the lock")
@@ -82,7 +82,7 @@ func TestLineHearsOfALockThatPasses(t *testing.T) {
 	l.leave(second, false)
 	later := new(place)
 	l.join(later, queueID{name: "other"}, new(hold), false)
-	if l.give(first, grant{since: since}) || l.news(later) != (news{}) {
+	if l.give(first, passes) || l.news(later) != (news{}) {
 		t.Errorf("a lock that passes to who has left is heard of: %+v", l.news(later))
 	}
 }

@@ -54,11 +54,6 @@ func overtaken(t *testing.T, question *script, lost bool, prepare func(c *Client
 	expectUnused(t, c)
 }
 
-func TestCloseOvertakesAReleaseWhoseLockPasses(t *testing.T) {
-	t.Parallel()
-	overtaken(t, lockUpdate, false, passingAtClose(t))
-}
-
 func TestCloseThatOvertakesAReleaseHidesNoLoss(t *testing.T) {
 	t.Parallel()
 	overtaken(t, lockUpdate, true, passingAtClose(t))

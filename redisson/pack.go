@@ -18,9 +18,6 @@ type task struct {
 	whole   bool          // the holder goes
 	free    bool          // and nobody keeps the lock, which passes within the client
 	next    *hold         // to which the lock passes
-	passed  bool          // it has, or the holder goes on anyway: there is no call, and confirm must follow
-	turn    int32         // which the end of the hold has begun
-	began   instant       // then
 	pace    time.Duration // of the turns of a streak that is over
 }
 

@@ -55,8 +55,8 @@ func TestPassedOnLocksCostFewCommands(t *testing.T) {
 		}
 	})
 	after, _ := commands(t, admin)
-	if n := float64(after-before) / float64(turns); n > 0.5 {
-		t.Errorf("%.2f commands for each of %d turns, want 0.2", n, turns)
+	if n := float64(after-before) / float64(turns); n > 1.3 {
+		t.Errorf("%.2f commands for each of %d turns, want 1.1", n, turns)
 	}
 }
 
@@ -383,87 +383,21 @@ func TestNextInLineNeedNotWaitForAMessage(t *testing.T) {
 	}
 }
 
-// passing is a lock that has passed to another hold, while no answer comes from Redis.
-type passing struct {
-	p        *redistest.Proxy // frozen
-	admin    *redis.Client
-	next     lock.Hold
-	released <-chan error // the outcome of the release of the hold before
-}
-
-// pass has a lock pass to a waiter while Redis is silent, and calls f then.
-func pass(t *testing.T, c *redisson.Client, p *redistest.Proxy, admin *redis.Client, f func(passing)) {
-	t.Helper()
-	for range 50 { // the waiter may come late, or the machine be so slow that the streak is over
-		h, got := acquire(t.Context(), t, c, lock.Request{Key: "k"}), make(chan lock.Hold, 1)
-		go func() { got <- acquire(t.Context(), t, c, lock.Request{Key: "k", Wait: -1}) }()
-		<-time.After(5 * time.Millisecond)
-		released := make(chan error, 1)
-		p.Freeze()
-		go func() { released <- h.Release(t.Context()) }()
-		select {
-		case next := <-got:
-			f(passing{p, admin, next, released})
-			return
-		case <-time.After(100 * time.Millisecond):
-			p.Thaw()
-			check(t, <-released)
-			release(t, <-got)
-		}
+// A lock that was lost does not pass: its release says so, and the next one takes a new one.
+func TestLostLocksDoNotPass(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c, admin := newClient(t, s), s.Client(t)
+	h, got := acquire(t.Context(), t, c, lock.Request{Key: "k"}), make(chan lock.Hold, 1)
+	go func() { got <- acquire(t.Context(), t, c, lock.Request{Key: "k", Wait: -1}) }()
+	<-time.After(20 * time.Millisecond)
+	check(t, admin.FlushAll(t.Context()).Err())
+	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release = %v, want ErrLost", err)
 	}
-	t.Fatal("no lock has passed without an answer")
-}
-
-func TestLockPassesBeforeTheReleaseIsAnswered(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	c, p := behind(t, s)
-	pass(t, c, p, s.Client(t), func(l passing) {
-		select {
-		case err := <-l.released:
-			t.Errorf("Release = %v, and Redis was not asked", err)
-		case <-time.After(10 * time.Millisecond):
-		}
-		p.Thaw()
-		check(t, <-l.released)
-		check(t, l.next.Context().Err())
-		release(t, l.next)
-	})
-}
-
-// The questions of two releases come to Redis in any order. The first one may find nothing then, and nothing was lost.
-func TestReleasesAreAnsweredInAnyOrder(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	c, p := behind(t, s)
-	for range 30 {
-		pass(t, c, p, s.Client(t), func(l passing) {
-			released := make(chan error)
-			go func() { released <- l.next.Release(t.Context()) }()
-			<-time.After(time.Millisecond)
-			p.Thaw()
-			check(t, <-released)
-			check(t, <-l.released)
-		})
-	}
-}
-
-// A lock that was lost when it passed is lost for both.
-func TestLossIsToldOnBothSidesOfAPass(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	c, p := behind(t, s)
-	pass(t, c, p, s.Client(t), func(l passing) {
-		check(t, l.admin.FlushAll(t.Context()).Err())
-		p.Thaw()
-		if err := <-l.released; !errors.Is(err, lock.ErrLost) {
-			t.Errorf("Release = %v, want ErrLost", err)
-		}
-		<-l.next.Context().Done()
-		if err := l.next.Release(t.Context()); !errors.Is(err, lock.ErrLost) || !errors.Is(context.Cause(l.next.Context()), lock.ErrLost) {
-			t.Errorf("the next hold ended with %v, and its Release = %v, want ErrLost", context.Cause(l.next.Context()), err)
-		}
-	})
+	next := <-got
+	check(t, next.Context().Err())
+	release(t, next)
 }
 
 // A lock that passes has the lease that the next hold wants, whatever is left of the one before.

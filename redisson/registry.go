@@ -119,8 +119,8 @@ func (s *registry) sleptLocked(now time.Time) bool {
 	return suspension(s.origin, now)-s.asleep > s.timeout/3
 }
 
-// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none. Without an answer, the lock was
-// passed to it, and its lease is known to last.
+// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none. Without an answer, it shares
+// the holder of others, and the lease is known to last.
 func (s *registry) enter(h *hold, version int32, a *answer) error {
 	ended := h.ended()
 	s.mu.Lock()
@@ -328,7 +328,7 @@ func (s *registry) stopAwaiting() {
 }
 
 // loseLocked ends all holds of ho, unless its release is under way. What is left of it in Redis goes when their work releases them, and
-// now if all were still joining. Kept holds stay, for a successor.
+// soon if all were still joining. Kept holds stay, for a successor.
 func (s *registry) loseLocked(ho *holder, reason error) {
 	if ho.dead {
 		return
@@ -340,15 +340,9 @@ func (s *registry) loseLocked(ho *holder, reason error) {
 			s.endLocked(h, h.lostError(now, reason))
 		}
 	}
-	switch {
-	case errors.Is(reason, errGone), errors.Is(reason, ErrForced):
-		ho.settle(ho.stateOfGone(now))
-	case !errors.Is(reason, ErrClosed): // after a close, Redis can still be asked
-		ho.settle(unsure)
-	}
 	s.buryLocked(ho)
-	if !used {
-		s.removeLocked(ho, now)
+	if !used { // the lock is passing on, and the answer has it removed
+		s.removeLocked(ho, now.add(s.grace))
 	}
 }
 

@@ -8,14 +8,13 @@ import (
 )
 
 // beginRelease ends h on this side before Redis is asked, so that no renewal follows. With a time to keep the lock for, h stays
-// among the holds of its holder. The error says why h was lost. If there is something to ask, the method endRelease must follow; after a
-// turn, the methods confirm and end.
+// among the holds of its holder. The error says why h was lost. If there is something to ask, the method endRelease must follow.
 //
 // The lock passes to next, unless that is nil, if it may. The task says whether it does.
 //
 // A re-entry under a hold of its kind leaves nothing to ask: Redis has a count that is too high by one until the next update, which
-// matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. So it is for one of several readers, but that
-// the others may go on for long: it is a turn. For a writer each release cuts the lease.
+// matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. So it is for one of several readers, but
+// that the others may go on for long: the watchdog brings their number to Redis. For a writer each release cuts the lease.
 func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -35,28 +34,24 @@ func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task
 	if len(ho.holds) == 0 {
 		return ho.beginLeave(now), nil
 	}
-	if kept == 0 && handsOver(ho.family) && ho.has(h.kind) {
+	if reads := ho.kind == lock.Read; kept == 0 && (handsOver(ho.family) || reads) && ho.has(h.kind) {
+		if reads {
+			ho.changed()
+		}
 		s.active.Add(-1)
 		s.placeLocked(ho)
 		return t, nil
-	}
-	if kept == 0 && ho.kind == lock.Read && ho.has(lock.Read) {
-		ho.turns++
-		s.placeLocked(ho)
-		return task{passed: true, turn: ho.turns, began: now}, nil
 	}
 	if ho.leaves() {
 		return ho.beginLeave(now), nil
 	}
 	ho.version++
-	ho.turns++
 	why := renewal
 	if h.kind == lock.Write && kept == 0 && ho.counts().writes > 0 {
 		why = shortening
 		ho.beginCut(ho.need(now, s.timeout), now)
 	}
 	t = s.updateLocked(ho, 0, why)
-	t.turn, t.began = ho.turns, now
 	s.placeLocked(ho)
 	return t, nil
 }
@@ -90,7 +85,7 @@ func (s *registry) dischargeLocked(h *hold, now instant) (t task) {
 	case h.holder.unreleased > 0 || !h.holder.dead:
 	case s.closed != nil:
 		s.active.Add(1)
-		h.holder.releaseState = leaving
+		h.holder.version++ // it may overtake what others have asked
 		t.call, _ = h.holder.leave(now)
 		t.whole = true
 	default:
@@ -107,17 +102,9 @@ func (s *registry) endRelease(h *hold, t task, a answer) error {
 	now, ho := present(), h.holder
 	if t.whole {
 		s.buryLocked(ho)
-		end := ho.stateAfter(a, now)
-		failed := a.Err != nil && !a.Gone()
-		if failed || ho.inDoubt(now) {
-			rt := s.removeLocked(ho, now)
-			rt.call = t.call
-			if failed && !lasting(a.Err) { // the removal will tell: the caller may merely have left
-				rt.doubts += a.Doubts
-				end = unsettled
-			}
+		if a.Err != nil && !a.Gone() || ho.inDoubt(now) {
+			s.removeLocked(ho, now).call = t.call
 		}
-		ho.settle(end)
 	} else {
 		if t.why == shortening {
 			ho.endCut(a, now.add(s.grace))
@@ -125,8 +112,13 @@ func (s *registry) endRelease(h *hold, t task, a answer) error {
 		s.applyLocked(ho, a, t.version)
 		s.emptyLocked(ho, now)
 		s.placeLocked(ho)
+		if t.next != nil && ho.dead {
+			s.removeLocked(ho, now)
+		}
 	}
 	switch {
+	case t.next != nil && t.why == fencing && lasting(a.Err): // the next one hears that its token can't be counted
+		return nil
 	case !a.Gone():
 		return a.Err
 	case t.next == nil && !t.whole && t.version != ho.version: // overtaken by another change

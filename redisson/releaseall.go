@@ -14,7 +14,7 @@ import (
 )
 
 // ReleaseAll gives back holds of one call together, as [lock.Locker] says: in one round trip to each master, and all of them
-// under the bounds of one Release. A lock that passes to a waiter of this client at once has a question of its own, at the same time.
+// under the bounds of one Release.
 func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 	return releaseAll(ctx, holds)
 }
@@ -31,12 +31,8 @@ func releaseAll(ctx context.Context, holds []lock.Hold) error {
 		}
 		d, lost := own.inner().depart(0)
 		errs[i] = lost
-		switch c := own.inner().c; {
-		case d.hold == nil:
-		case d.task.passed:
-			parts.Go(func() { errs[i] = d.confirm(ctx) })
-		default:
-			d.task.of = func(ctx context.Context, a answer) { errs[i] = cmp.Or(lost, d.end(ctx, a)) }
+		if c := own.inner().c; d.hold != nil {
+			d.task.of = func(a answer) { errs[i] = cmp.Or(lost, d.end(a)) }
 			together[c] = append(together[c], d.task)
 		}
 	}
@@ -57,7 +53,7 @@ func (c *Client) finish(ctx context.Context, tasks pack) {
 		answers := c.askAll(ctx, time.Now().Add(c.timeout), callsOf(packs))
 		done, said, again := c.openAll(packs, answers)
 		for i, t := range done {
-			t.of.(func(context.Context, answer))(ctx, said[i])
+			t.of.(func(answer))(said[i])
 		}
 		tasks = again
 	}

@@ -136,33 +136,6 @@ func TestRemovalFollowsALateQuestion(t *testing.T) {
 	}
 }
 
-// Two attempts at a removal are under way, and the answer to the second comes first: it found nothing. Those who wait to know whether the lock
-// was there hear of the first one.
-func TestRemovalsAreAnsweredOutOfOrder(t *testing.T) {
-	t.Parallel()
-	c, err := New(redistest.Any(t).Client(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	h := mustAcquire(t.Context(), t, c, lock.Request{Key: t.Name(), Lease: time.Minute, Wait: -1}).(*hold)
-	s, ho := c.registry, h.holder
-	s.mu.Lock()
-	defer s.unlock()
-	s.endLocked(h, nil)
-	s.buryLocked(ho)
-	rt := s.removeLocked(ho, present().add(time.Minute))
-	rt.open = 2
-	s.retriedLocked(rt, answer{Values: []int64{0, 0, 0}})
-	if ho.releaseState != unsettled || ho.removal == nil {
-		t.Errorf("after the second answer, the fate is %v, and the removal %v", ho.releaseState, ho.removal)
-	}
-	s.retriedLocked(rt, answer{Values: []int64{1, 0, 0}})
-	if ho.releaseState != freed || ho.removal != nil {
-		t.Errorf("after the first answer, the fate is %v, and the removal %v", ho.releaseState, ho.removal)
-	}
-}
-
 // plainExit is the digest of the script that removes a holder of that kind.
 func plainExit(c *Client, kind lock.Kind) string {
 	return c.familyOf(kind).exit(&holder{keys: [1]string{"k"}}, "", 0).Script.SHA

@@ -20,8 +20,6 @@ type retry struct {
 	until  instant
 	pause  time.Duration // before the next attempt; 0 before the first
 	goneBy instant       // from then on the answer "not there" is trusted: no attempt to enter can still arrive
-	open   int           // attempts that are under way
-	doubts int           // attempts that were given up, and may have run
 	done   chan struct{} // closed when it is over
 }
 
@@ -54,14 +52,8 @@ func (s *registry) removeLocked(ho *holder, at instant) *retry {
 func (s *registry) retriedLocked(rt *retry, a answer) {
 	now := present()
 	ho := rt.holder
-	rt.open--
 	if rt.index == 0 || a.Err != nil && !final(a.Err) {
-		rt.doubts += a.Doubts
 		return
-	}
-	if ho != nil && ho.releaseState == unsettled && (a.Yes() || a.Gone() && rt.open == 0) { // or an attempt that is under way has done it
-		a.Doubts = rt.doubts
-		ho.settle(ho.stateAfter(a, now))
 	}
 	if ho != nil && a.Err != nil && reply.IsReply(a.Err) && !reply.Classify(a.Err).Incurable { // what stays behind, such as a dead waiter in a queue, would keep others waiting then
 		rt.until = min(rt.until, now.add(max(ho.asked, s.timeout)).add(2*s.grace))
@@ -74,7 +66,7 @@ func (s *registry) retriedLocked(rt *retry, a answer) {
 		}
 		rt.again(&s.schedule, s.timing, now, firstAgain) // an attempt to enter may be just behind
 	}
-	if a.Yes() && ho != nil && ho.doubts == 1 && ho.validUntil == 0 || now >= rt.goneBy && (ho == nil || ho.releaseState != unsettled) {
+	if a.Yes() && ho != nil && ho.doubts == 1 && ho.validUntil == 0 || now >= rt.goneBy {
 		rt.finish(&s.schedule)
 	}
 }
@@ -96,9 +88,6 @@ func (rt *retry) again(in *schedule, t timing, now instant, pause time.Duration)
 func (rt *retry) finish(in *schedule) {
 	if ho := rt.holder; ho != nil {
 		ho.removal = nil
-		if ho.releaseState == unsettled {
-			ho.settle(unsure)
-		}
 	}
 	close(rt.done)
 	in.set(&rt.entry, rt, 0)

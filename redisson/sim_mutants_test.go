@@ -43,7 +43,7 @@ var simMutants = []mutant{
 		name: "the last reader forgets that it is the last",
 		edits: []edit{
 			{"release.go", "if len(ho.holds) == 0 {", "if len(ho.holds) == 0 && ho.kind != lock.Read {"},
-			{"release.go", "ho.kind == lock.Read && ho.has(lock.Read)", "ho.kind == lock.Read"},
+			{"release.go", "(handsOver(ho.family) || reads) && ho.has(h.kind)", "(handsOver(ho.family) && ho.has(h.kind) || reads)"},
 		},
 		run: "scene=rw,faults=none", want: "keeps for another|idle|left: ",
 	},
@@ -212,12 +212,12 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a waiter leaves the lock behind that was on its way to it",
-		edits: []edit{{"wait.go", "\t\t\tw.c.registry.abandon(w.hold)\n", ""}, {"handoff.go", "\t\tc.registry.abandon(to.hold)\n", ""}},
+		edits: []edit{{"wait.go", "\t\t\tw.c.registry.abandon(w.hold)\n", ""}, {"hold.go", "\t\t\tc.registry.abandon(d.to.hold)\n\t\t}\n\tdefault", "\t\t}\n\tdefault"}},
 		run:   "scene=plain,faults=none", want: "idle|left|late",
 	},
 	{
 		name:  "a lock passes on with the old token",
-		edits: []edit{{"handoff.go", "\tcase next.kind == lock.Fenced:\n", "\tcase next.kind == lock.Fenced && false:\n"}},
+		edits: []edit{{"handoff.go", "\tif next.kind == lock.Fenced {\n", "\tif next.kind == lock.Fenced && false {\n"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{
@@ -254,7 +254,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a release without an answer is not repeated",
-		edits: []edit{{"release.go", "if failed || ho.inDoubt(now) {", "if a.Err == nil && ho.inDoubt(now) {"}},
+		edits: []edit{{"release.go", "if a.Err != nil && !a.Gone() || ho.inDoubt(now) {", "if a.Err == nil && ho.inDoubt(now) {"}},
 		run:   "scene=spin,faults=lossy", want: "idle|left",
 	},
 	{

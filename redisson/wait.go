@@ -166,7 +166,7 @@ func (w *waiter) standIn(id queueID, asked *round) (err error) {
 // receive takes a lock that has passed to the hold, and reports whether that was possible. Otherwise the wait goes on, unless the context
 // has ended.
 func (w *waiter) receive(g grant) (got bool, err error) {
-	if !g.declined {
+	if g.answer != nil {
 		got = w.hold.enter(g.version, g.answer) == nil
 	}
 	if !got {

@@ -30,7 +30,6 @@ func (s *registry) takeDue() (todo []task) {
 			s.placeLocked(due)
 		case *retry:
 			if now < due.until {
-				due.open++
 				todo = append(todo, task{of: due, call: due.call, first: due.pause == 0})
 				due.again(&s.schedule, s.timing, now, max(firstAgain, 4*due.pause))
 			} else {
