@@ -24,7 +24,6 @@ type bareLine struct {
 const (
 	streakTurns = 16
 	streakTime  = 50 * time.Millisecond
-	quickly     = time.Millisecond
 )
 
 // queue is those who want one lock.
@@ -43,8 +42,7 @@ type streak struct {
 }
 
 func (s *streak) lasts() bool {
-	age := time.Since(s.since)
-	return age < quickly || s.turns < streakTurns && age < streakTime
+	return s.turns < streakTurns && time.Since(s.since) < streakTime
 }
 
 type lineHeld struct {

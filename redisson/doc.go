@@ -128,7 +128,7 @@
 // with any number of them an acquisition takes three commands: the question that gets in line, the one that takes the lock, and the release. See
 // "Who is woken" in WIRE.md. A waiter for a fair lock asks once in
 // a third of its patience, too. The goroutines of a process stand in a queue behind the one that asks; [MaxWaiters] bounds how many wait.
-// A Lock passes on in the queue 16 times, or for a millisecond if that is longer, with one script for a release and an acquire. Renewals go in
+// A Lock passes on in the queue 16 times, with one script for a release and an acquire. Renewals go in
 // pipelines of up to 500, one after the other for each master.
 //
 // A client that has held a lock for 50ms listens on a channel of its own, latchkey_client:<id>, until it has held nothing for a second or two:

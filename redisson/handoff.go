@@ -8,26 +8,19 @@ import (
 )
 
 // The lock of a holder passes from one hold to the next, to a waiter of the same client, by one script: that says whether Redis still had the holder,
-// which is the answer to the release, and has it for as long as the next hold needs. Nobody else hears of it. Such a streak lasts for so many turns, or
-// for minHandoff if that is longer, and for handoffTime at most: others are to get the lock, too, but turns that are shorter than the two questions of
-// a streak are not what they wait for.
+// which is the answer to the release, and has it for as long as the next hold needs. Nobody else hears of it. Such a streak lasts for so many turns, and for
+// handoffTime at most: others are to get the lock, too.
 const (
 	handoffTurns = 16
 	handoffTime  = 50 * time.Millisecond
-	minHandoff   = time.Millisecond
 )
-
-// lasts reports whether a streak of ho that began so long ago goes on.
-func (ho *holder) lasts(age time.Duration) bool {
-	return age < minHandoff || ho.turns < handoffTurns && age < handoffTime
-}
 
 // mayPassLocked reports whether the lock of ho, one hold of which has just ended, may pass to next. Nobody else must hold it under ho, and
 // the streak must not be over. A newer holder of the client shows that ho is not in Redis any more. And if this process dies, the lock
 // must not outlive it for longer than next wants.
 func (s *registry) mayPassLocked(ho *holder, next *hold, now instant) bool {
-	return len(ho.holds) == 0 && ho.unreleased == 0 && ho.lasts(now.sub(ho.admitted)) && s.holders.newest(ho.lockID()) == ho &&
-		ho.asked <= cmp.Or(next.lease, s.timeout)
+	return len(ho.holds) == 0 && ho.unreleased == 0 && ho.turns < handoffTurns && now.sub(ho.admitted) < handoffTime &&
+		s.holders.newest(ho.lockID()) == ho && ho.asked <= cmp.Or(next.lease, s.timeout)
 }
 
 // covers reports whether what is known of the lease of ho is enough for next to begin.

@@ -33,7 +33,7 @@ func TestOpenNamesItsConnections(t *testing.T) {
 		c, err := redisson.Open("redis://"+s.Addr+tt.query, tt.opts...)
 		check(t, err)
 		t.Cleanup(func() { _ = c.Close() })
-		useNamed(t, c)
+		useNamed(t, c, "order:42")
 		wantNames(t, s.Client(t), tt.want)
 	}
 }
@@ -47,10 +47,12 @@ func TestOpenNamesItsConnectionsEverywhere(t *testing.T) {
 		c, err := redisson.Open("redis://"+cluster.Masters[0].Addr+"?addr="+cluster.Masters[1].Addr, redisson.Name("orders"))
 		check(t, err)
 		t.Cleanup(func() { _ = c.Close() })
-		for range 5 { // locks, at each of three masters most likely
-			useNamed(t, c)
-		}
-		for _, m := range cluster.Masters {
+		for at, m := range cluster.Masters {
+			n := 0
+			for i, _ := cluster.Owner(t, fmt.Sprint("order:", n)); i != at; i, _ = cluster.Owner(t, fmt.Sprint("order:", n)) {
+				n++
+			}
+			useNamed(t, c, fmt.Sprint("order:", n))
 			wantNames(t, m.Admin, "orders")
 		}
 	})
@@ -60,7 +62,7 @@ func TestOpenNamesItsConnectionsEverywhere(t *testing.T) {
 		c, err := redisson.Open("redis://"+sentinels.Addrs[0]+"?master_name="+sentinels.Name, redisson.Name("orders"))
 		check(t, err)
 		t.Cleanup(func() { _ = c.Close() })
-		useNamed(t, c)
+		useNamed(t, c, "order:42")
 		wantNames(t, sentinels.Master.Client(t), "orders")
 		admin := redis.NewClient(&redis.Options{Addr: sentinels.Addrs[0]})
 		t.Cleanup(func() { _ = admin.Close() })
@@ -89,7 +91,7 @@ func TestOpenNamesConnectionsOfAnyUser(t *testing.T) {
 		c, err := redisson.Open("redis://lock:secret@"+s.Addr, redisson.Name("orders"))
 		check(t, err)
 		t.Cleanup(func() { _ = c.Close() })
-		useNamed(t, c)
+		useNamed(t, c, "order:42")
 		wantNames(t, admin, "orders")
 		log, err := admin.ACLLog(t.Context(), 100).Result()
 		check(t, err)
@@ -108,14 +110,13 @@ func TestOpenWithoutHello(t *testing.T) {
 	c, err := redisson.Open("redis://" + s.Addr)
 	check(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	useNamed(t, c)
+	useNamed(t, c, "order:42")
 	wantNames(t, s.Client(t), "")
 }
 
 // useNamed has the client ask, wait and listen.
-func useNamed(t *testing.T, c *redisson.Client) {
+func useNamed(t *testing.T, c *redisson.Client, key string) {
 	t.Helper()
-	key := fmt.Sprint("order:", time.Now().UnixNano())
 	l := c.Lock(key)
 	held := mustLock(t, l)
 	waited := make(chan error)

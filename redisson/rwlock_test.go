@@ -65,7 +65,9 @@ func TestReadWriteData(t *testing.T) {
 		expectTTL(t, rdb, k, redisson.DefaultWatchdogTimeout)
 	}
 	mustUnlock(t, r, inner)
-	eventually(t, "the watchdog has brought the number to Redis", func() bool { return len(timeouts(t, rdb)) == 1 && !slices.Contains(rdb.HVals(t.Context(), "k").Val(), "2") })
+	eventually(t, "the watchdog has brought the number to Redis", func() bool {
+		return len(timeouts(t, rdb)) == 1 && !slices.Contains(rdb.HVals(t.Context(), "k").Val(), "2")
+	})
 	expectFields(t, rdb, map[string]string{"mode": "read", "holder": "1"})
 	if got := timeouts(t, rdb); len(got) != 1 || !strings.HasSuffix(got[0], ":1") {
 		t.Errorf("timeout keys %q, want the first", got)
