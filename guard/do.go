@@ -56,7 +56,7 @@ func inlineFor[Req, Res any](g *Guard) (*function[Req, Res], error) {
 	if f, ok := g.inline.Load(inlineKey[Req, Res]{}); ok {
 		return f.(*function[Req, Res]), nil
 	}
-	f, err := newFunction(entryPoint{"Do", reflect.TypeFor[Req](), false}, g, nil, asFallback[Req, Res])
+	f, err := newFunction[Req, Res](entryPoint{"Do", reflect.TypeFor[Req](), reflect.TypeFor[fallbackFunc[Req, Res]](), false}, g, nil)
 	if err == nil {
 		g.inline.Store(inlineKey[Req, Res]{}, f)
 	}

@@ -19,7 +19,7 @@ import (
 //
 //go:noinline
 func Func[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (func(context.Context, Req) (Res, error), error) {
-	f, err := newFunction(entryPoint{"Func", reflect.TypeFor[Req](), fn == nil}, g, fn, asFallback[Req, Res])
+	f, err := newFunction(entryPoint{"Func", reflect.TypeFor[Req](), reflect.TypeFor[fallbackFunc[Req, Res]](), fn == nil}, g, fn)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func Func[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (f
 //go:noinline
 func Action[Req any](g *Guard, fn func(context.Context, Req) error) (func(context.Context, Req) error, error) {
 	work := func(ctx context.Context, req Req) (none, error) { return none{}, fn(ctx, req) }
-	f, err := newFunction(entryPoint{"Action", reflect.TypeFor[Req](), fn == nil}, g, work, asActionFallback[Req])
+	f, err := newFunction(entryPoint{"Action", reflect.TypeFor[Req](), reflect.TypeFor[func(context.Context, Req, error) error](), fn == nil}, g, work)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func Action[Req any](g *Guard, fn func(context.Context, Req) error) (func(contex
 // Job is Func for a function without a request and a result, such as a scheduled task. Its key reads nothing.
 func Job(g *Guard, fn func(context.Context) error) (func(context.Context) error, error) {
 	work := func(ctx context.Context, _ none) (none, error) { return none{}, fn(ctx) }
-	f, err := newFunction(entryPoint{"Job", nil, fn == nil}, g, work, asJobFallback)
+	f, err := newFunction(entryPoint{"Job", nil, reflect.TypeFor[func(context.Context, error) error](), fn == nil}, g, work)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ type Result[T any] struct {
 //
 //go:noinline
 func Try[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (func(context.Context, Req) Result[Res], error) {
-	f, err := newFunction(entryPoint{"Try", reflect.TypeFor[Req](), fn == nil}, g, fn, asFallback[Req, Res])
+	f, err := newFunction(entryPoint{"Try", reflect.TypeFor[Req](), reflect.TypeFor[fallbackFunc[Req, Res]](), fn == nil}, g, fn)
 	if err != nil {
 		return nil, err
 	}
@@ -74,34 +74,32 @@ func Try[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (fu
 type function[Req, Res any] struct {
 	runner   *Runner
 	fn       func(context.Context, Req) (Res, error)
-	fallback func(context.Context, Req, error) (Res, error)
+	fallback fallbackFunc[Req, Res]
 	facts    func(Req) keyexpr.Facts
 	inPlace  bool // the template reads a request where it is, and needs no facts
 }
 
 // entryPoint is what newFunction has to know of an entry point.
 type entryPoint struct {
-	name    string
-	request reflect.Type // nil for a function without one
-	isNil   bool         // the function
+	name     string
+	request  reflect.Type // nil for a function without one
+	fallback reflect.Type
+	isNil    bool // the function
 }
 
-// newFunction fits g to fn. fallback turns the fallback of g into one of fn's type, which it returns; it returns the type
-// also where it can't.
-func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, Req) (Res, error),
-	fallback func(any) (func(context.Context, Req, error) (Res, error), reflect.Type)) (*function[Req, Res], error) {
+// newFunction fits g to fn.
+func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, Req) (Res, error)) (*function[Req, Res], error) {
 	if err := g.unmade(e.name + " with"); err != nil {
 		return nil, err
 	}
 	if e.isNil {
 		return nil, g.spec.errorf("%s with a nil function", e.name)
 	}
-	instead, want := fallback(g.fallback)
-	r, err := g.fit(fittingOf(e.request, want))
+	r, err := g.fit(fittingOf(e.request, e.fallback))
 	if err != nil {
 		return nil, err
 	}
-	return &function[Req, Res]{runner: r, fn: fn, fallback: instead, facts: factsOf[Req], inPlace: r.key != nil}, nil
+	return &function[Req, Res]{runner: r, fn: fn, fallback: fallbackOf[Req, Res](g.fallback), facts: factsOf[Req], inPlace: r.key != nil}, nil
 }
 
 func (f *function[Req, Res]) call(ctx context.Context, req Req) (Res, error) {
@@ -133,28 +131,20 @@ func (j job) call(ctx context.Context) error {
 	return err
 }
 
-func asFallback[Req, Res any](f any) (func(context.Context, Req, error) (Res, error), reflect.Type) {
-	type fallback = func(context.Context, Req, error) (Res, error)
-	typed, _ := f.(fallback)
-	return typed, reflect.TypeFor[fallback]()
-}
+// fallbackFunc is what runs in place of a function.
+type fallbackFunc[Req, Res any] = func(context.Context, Req, error) (Res, error)
 
-func asActionFallback[Req any](f any) (func(context.Context, Req, error) (none, error), reflect.Type) {
-	type fallback = func(context.Context, Req, error) error
-	typed, ok := f.(fallback)
-	if !ok {
-		return nil, reflect.TypeFor[fallback]()
+// fallbackOf is f, a fallback of one of the three kinds or nil, for a function of these types, which it fits if a policy wants it.
+func fallbackOf[Req, Res any](f any) fallbackFunc[Req, Res] {
+	switch f := f.(type) {
+	case fallbackFunc[Req, Res]:
+		return f
+	case func(context.Context, Req, error) error:
+		return func(ctx context.Context, req Req, err error) (res Res, _ error) { return res, f(ctx, req, err) }
+	case func(context.Context, error) error:
+		return func(ctx context.Context, _ Req, err error) (res Res, _ error) { return res, f(ctx, err) }
 	}
-	return func(ctx context.Context, req Req, err error) (none, error) { return none{}, typed(ctx, req, err) }, reflect.TypeFor[fallback]()
-}
-
-func asJobFallback(f any) (func(context.Context, none, error) (none, error), reflect.Type) {
-	type fallback = func(context.Context, error) error
-	typed, ok := f.(fallback)
-	if !ok {
-		return nil, reflect.TypeFor[fallback]()
-	}
-	return func(ctx context.Context, _ none, err error) (none, error) { return none{}, typed(ctx, err) }, reflect.TypeFor[fallback]()
+	return nil
 }
 
 // isGuarded reports whether fn, which is a function, has been returned by an entry point or replaced by Bind. It goes by the

@@ -98,7 +98,7 @@ func (d Directive[Req, Res]) wrap(g *Guard) (*wrapped, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &function[Req, Res]{runner: r, fn: d.Call, fallback: d.fallback(g.fallback), facts: d.facts, inPlace: d.Fact == nil}
+	f := &function[Req, Res]{runner: r, fn: d.Call, fallback: fallbackOf[Req, Res](g.fallback), facts: d.facts, inPlace: d.Fact == nil}
 	return &wrapped{r, func() { *d.To = f.call }}, nil
 }
 
@@ -180,17 +180,4 @@ func origin(of any) (owner any, t reflect.Type) {
 	}
 	in, out := slices.Collect(v.Type().Ins()), slices.Collect(v.Type().Outs())
 	return in[0], reflect.FuncOf(in[1:], out, v.Type().IsVariadic())
-}
-
-// fallback is f, which is of the type of a fallback for d's method or nil, as a function of d's types.
-func (d Directive[Req, Res]) fallback(f any) func(context.Context, Req, error) (Res, error) {
-	type fallback = func(context.Context, Req, error) (Res, error)
-	typed, _ := asFallback[Req, Res](f)
-	if action, _ := asActionFallback[Req](f); action != nil {
-		typed, _ = any(action).(fallback)
-	}
-	if job, _ := asJobFallback(f); job != nil {
-		typed, _ = any(job).(fallback)
-	}
-	return typed
 }
