@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,10 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 )
-
-// ErrDraining says that the program is about to end and lets no new calls in. An error that matches it matches ErrOutage
-// too, so adapters answer it as one: try again, elsewhere. No Policy applies.
-var ErrDraining = errors.New("guard: draining, no new calls")
 
 // DrainReport says how Drain went.
 type DrainReport struct {

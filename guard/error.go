@@ -39,6 +39,9 @@ var (
 	// with it as the cause, or the call was still waiting and nothing ran. It does not match ErrLost: the lock was held until
 	// the work had returned, and nobody ran beside it. Work that returns nil nevertheless was done, and is no error.
 	ErrReplaced = lock.ErrReplaced
+	// ErrDraining says that the program is about to end and lets no new calls in; see Registry.Drain. An error that matches it matches
+	// ErrOutage too, so adapters answer it as one: try again, elsewhere. No Policy applies.
+	ErrDraining = errors.New("guard: draining, no new calls")
 )
 
 // Error is a failure on the guard's side. The work's own errors are never wrapped in one, and neither is the end of the
