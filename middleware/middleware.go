@@ -146,8 +146,8 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 	if err := errors.Join(faults, err); err != nil {
 		return nil, err
 	}
-	a := &adapter{config: c, guard: name, runner: runner}
-	return a.wrap, nil
+	m := &middleware{config: c, guard: name, runner: runner}
+	return m.wrap, nil
 }
 
 // plan is what the Specs of a guard mean for requests.
@@ -171,16 +171,17 @@ func newPlan(runner *guard.Runner) *plan {
 }
 
 // current is the plan for the next request.
-func (a *adapter) current() *plan {
-	p, runner := a.plan.Load(), a.runner.Current()
+func (m *middleware) current() *plan {
+	p, runner := m.plan.Load(), m.runner.Current()
 	if p == nil || p.runner != runner {
 		p = newPlan(runner)
-		a.plan.Store(p)
+		m.plan.Store(p)
 	}
 	return p
 }
 
-type adapter struct {
+// middleware is what New makes of a guard, for any number of handlers.
+type middleware struct {
 	config
 	guard    string
 	runner   *guard.Runner
@@ -189,21 +190,21 @@ type adapter struct {
 }
 
 // wrap puts the guard in front of next. Of nothing it makes nothing, which the router refuses at start.
-func (a *adapter) wrap(next http.Handler) http.Handler {
+func (m *middleware) wrap(next http.Handler) http.Handler {
 	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
 		return nil
 	}
 	if isTimeoutHandler(next) {
-		a.report(context.Background(), errTimeoutHandler)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.refuse(w, r, errTimeoutHandler) })
+		m.report(context.Background(), errTimeoutHandler)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.refuse(w, r, errTimeoutHandler) })
 	}
 	mux, _ := next.(*http.ServeMux)
-	return &guarded{a, next, mux}
+	return &guarded{m, next, mux}
 }
 
 // guarded is a handler with the guard in front of it.
 type guarded struct {
-	*adapter
+	*middleware
 	next http.Handler
 	mux  *http.ServeMux // next, if it is one
 }
@@ -221,7 +222,7 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
-	x := &exchange{adapter: g.adapter, next: g.next, facts: facts{config: &g.config, plan: p, w: w, r: r}}
+	x := &exchange{middleware: g.middleware, next: g.next, facts: facts{config: &g.config, plan: p, w: w, r: r}}
 	x.out.reset(w, r)
 	defer x.end()
 	x.run()
@@ -230,7 +231,7 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // exchange is one request and its response.
 type exchange struct {
-	*adapter
+	*middleware
 	next     http.Handler // or the fallback, once that runs
 	facts    facts
 	out      writer
@@ -336,17 +337,17 @@ func outcome(ctx context.Context, out *writer) error {
 }
 
 // refuse answers a request for a handler that no guard can stand before.
-func (a *adapter) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (m *middleware) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var out writer
 	out.reset(w, r)
 	defer out.finish()
-	a.fail(&out, r, err)
+	m.fail(&out, r, err)
 }
 
 // fail answers for a handler that did not run, or that ran and lost its lock. One that answered with an error has the last
 // word.
-func (a *adapter) fail(w *writer, r *http.Request, err error) {
-	a.report(r.Context(), err)
+func (m *middleware) fail(w *writer, r *http.Request, err error) {
+	m.report(r.Context(), err)
 	switch {
 	case w.Status() >= http.StatusBadRequest:
 		return
@@ -356,7 +357,7 @@ func (a *adapter) fail(w *writer, r *http.Request, err error) {
 	default:
 		panic(http.ErrAbortHandler)
 	}
-	p := a.problem(err)
+	p := m.problem(err)
 	if p.Status == 0 {
 		w.WriteHeader(http.StatusServiceUnavailable) // in silence, net/http would say 200
 		return
@@ -364,14 +365,14 @@ func (a *adapter) fail(w *writer, r *http.Request, err error) {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large && w.major == 1 {
 		w.Header().Set("Connection", "close") // nobody wants the rest of the body
 	}
-	p.Guard, p.Err = a.guard, err
-	a.write(w, r, p)
+	p.Guard, p.Err = m.guard, err
+	m.write(w, r, p)
 }
 
 // panicked lets a panic go on, without what was held back: recovery further out can answer, and no response is complete whose lock the
 // release found lost. After an earlier loss it answers first: a client that finds its connection closed, without a byte of a response,
 // may send the request again.
-func (a *adapter) panicked(w *writer, r *http.Request) {
+func (m *middleware) panicked(w *writer, r *http.Request) {
 	lost := w.lost
 	replaceable := w.discard()
 	switch {
@@ -382,8 +383,8 @@ func (a *adapter) panicked(w *writer, r *http.Request) {
 		w.cut(lost)
 		return
 	}
-	lost = &guard.Error{Guard: a.guard, Err: guard.ErrLost, Cause: lost}
-	a.fail(w, r, lost)
+	lost = &guard.Error{Guard: m.guard, Err: guard.ErrLost, Cause: lost}
+	m.fail(w, r, lost)
 	if !w.head {
 		w.header.Set("Content-Length", strconv.Itoa(len(w.held)))
 		w.Header().Set("Content-Length", strconv.Itoa(len(w.held)))

@@ -87,7 +87,7 @@ func (f *facts) noPathValue(name string) error {
 }
 
 // report logs once for each route that the guard does not fit it, as each of its requests has the same error.
-func (a *adapter) report(ctx context.Context, err error) {
+func (m *middleware) report(ctx context.Context, err error) {
 	e, ok := errors.AsType[interface {
 		error
 		Route() string
@@ -95,7 +95,7 @@ func (a *adapter) report(ctx context.Context, err error) {
 	if !ok {
 		return
 	}
-	if _, again := a.reported.LoadOrStore(e.Route(), true); !again {
-		slog.ErrorContext(ctx, "guard does not fit its route", "guard", a.guard, "error", e)
+	if _, again := m.reported.LoadOrStore(e.Route(), true); !again {
+		slog.ErrorContext(ctx, "guard does not fit its route", "guard", m.guard, "error", e)
 	}
 }

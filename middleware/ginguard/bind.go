@@ -49,21 +49,21 @@ func Bind(g *guard.Guard, target any, opts ...middleware.Option) error {
 			}
 			own = append(own, middleware.Pattern(route.FromGin(path)))
 		}
-		a, err := newAdapter(f.Guard, own)
+		before, err := newWrapper(f.Guard, own)
 		if err != nil {
 			return f.Value, err
 		}
-		return reflect.ValueOf((&guarded{a, handler}).serve).Convert(f.Value.Type()), nil
+		return reflect.ValueOf((&guarded{before, handler}).serve).Convert(f.Value.Type()), nil
 	})
 }
 
 // guarded is one handler with a guard in front of it.
 type guarded struct {
-	adapter *adapter
+	before  *wrapper
 	handler gin.HandlerFunc
 }
 
-func (g *guarded) serve(c *gin.Context) { g.adapter.serve(c, g.handler) }
+func (g *guarded) serve(c *gin.Context) { g.before.serve(c, g.handler) }
 
 // Register registers the handlers of a struct for the routes in their tags, with an engine or a group of its routes. It
 // comes after Bind, for the fields with a guard tag and those without. target points to the struct; fields are found where

@@ -56,7 +56,7 @@ import (
 // routes. Errors are those of [middleware.New]. [middleware.Pattern] takes a route in net/http's spelling, also here:
 // "/orders/{id}".
 func New(g *guard.Guard, opts ...middleware.Option) (gin.HandlerFunc, error) {
-	a, err := newAdapter(g, opts)
+	w, err := newWrapper(g, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +64,11 @@ func New(g *guard.Guard, opts ...middleware.Option) (gin.HandlerFunc, error) {
 		if c.FullPath() == "" {
 			return // no route, no handler to guard
 		}
-		a.serve(c, (*gin.Context).Next)
+		w.serve(c, (*gin.Context).Next)
 	}, nil
 }
 
-func newAdapter(g *guard.Guard, opts []middleware.Option) (*adapter, error) {
+func newWrapper(g *guard.Guard, opts []middleware.Option) (*wrapper, error) {
 	if g.RequestType() == reflect.TypeFor[*gin.Context]() {
 		opts = append(slices.Clip(opts), WithFacts("req", func(c *gin.Context) (*gin.Context, error) { return c, nil }))
 	}
@@ -76,17 +76,18 @@ func newAdapter(g *guard.Guard, opts []middleware.Option) (*adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &adapter{wrap: wrap}, nil
+	return &wrapper{wrap: wrap}, nil
 }
 
-type adapter struct {
+// wrapper puts the guard in front of gin's handlers.
+type wrapper struct {
 	wrap   func(http.Handler) http.Handler
 	chains sync.Map // what is known of each of gin's chains of handlers, by method and route
 }
 
 // serve runs next, which is one handler or the rest of the chain, under the guard.
-func (a *adapter) serve(c *gin.Context, next gin.HandlerFunc) {
-	r := a.request(c)
+func (wr *wrapper) serve(c *gin.Context, next gin.HandlerFunc) {
+	r := wr.request(c)
 	defer func() { c.Request.MultipartForm = r.MultipartForm }() // whose files the server removes
 	ran := false
 	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,19 +101,19 @@ func (a *adapter) serve(c *gin.Context, next gin.HandlerFunc) {
 			out.end(nil)
 		}
 	})
-	if a.chain(c).timeout {
+	if wr.chain(c).timeout {
 		handler = http.TimeoutHandler(handler, 0, "") // which package middleware refuses
 	}
-	a.wrap(handler).ServeHTTP(c.Writer, r)
+	wr.wrap(handler).ServeHTTP(c.Writer, r)
 	if !ran {
 		c.Abort()
 	}
 }
 
 // request is the request with what gin knows of it, where package middleware looks for that.
-func (a *adapter) request(c *gin.Context) *http.Request {
+func (wr *wrapper) request(c *gin.Context) *http.Request {
 	r := c.Request.WithContext(context.WithValue(c.Request.Context(), contextKey{}, c))
-	r.Pattern = a.chain(c).pattern
+	r.Pattern = wr.chain(c).pattern
 	for _, p := range c.Params {
 		if strings.HasSuffix(c.FullPath(), "/*"+p.Key) {
 			p.Value = strings.TrimPrefix(p.Value, "/") // as net/http has it
@@ -128,18 +129,18 @@ type chain struct {
 	timeout bool   // behind a guard, which would release the lock while the handler still runs
 }
 
-func (a *adapter) chain(c *gin.Context) chain {
+func (wr *wrapper) chain(c *gin.Context) chain {
 	id := c.Request.Method + c.FullPath()
-	if known, ok := a.chains.Load(id); ok {
+	if known, ok := wr.chains.Load(id); ok {
 		return known.(chain)
 	}
 	made := chain{pattern: route.FromGin(c.FullPath())}
 	guarded := false
 	for _, name := range c.HandlerNames() {
-		guarded = guarded || strings.HasPrefix(name, reflect.TypeFor[adapter]().PkgPath()+".")
+		guarded = guarded || strings.HasPrefix(name, reflect.TypeFor[wrapper]().PkgPath()+".")
 		made.timeout = made.timeout || guarded && strings.HasPrefix(name, "github.com/gin-contrib/timeout.")
 	}
-	a.chains.Store(id, made)
+	wr.chains.Store(id, made)
 	return made
 }
 
