@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -19,7 +20,7 @@ type guardedTill struct {
 var _ till = (*guardedTill)(nil)
 
 // guardTill puts the guards that the directives of [till] declare in front of next. Their locks are those of locker,
-// and the options are for all of them; directives have the last word. See [guard.Wrap].
+// and the options are for all of them; directives have the last word. See [adapter.Wrap].
 func guardTill(locker lock.Locker, next till, opts ...guard.Option) (*guardedTill, error) {
 	switch next.(type) {
 	case nil:
@@ -28,8 +29,8 @@ func guardTill(locker lock.Locker, next till, opts ...guard.Option) (*guardedTil
 		return nil, errors.New("guardTill: next is guarded already")
 	}
 	w := &guardedTill{next: next}
-	err := guard.Wrap(locker, opts,
-		guard.Directive[*Payment, int]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[*Payment, int]{
 			Name: "till.pay",
 			Text: "order:#{p.Tenant}:#{p.OrderID}; wait=1s",
 			Of:   till.pay,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 )
 
 // guardsRest is the time between two looks at the guards of the program, which cost Redis nothing.
@@ -106,7 +107,7 @@ func (h *handler) guardView(i guard.Info, maySwitch bool) guardView {
 	if maySwitch && i.Spec.Switchable {
 		v.Switch = link("switch").with("guard", v.Name).URL()
 	}
-	for _, name := range guard.Outcomes() {
+	for _, name := range adapter.Outcomes() {
 		if n := i.Outcomes[name]; n > 0 {
 			v.Outcomes = append(v.Outcomes, outcomeView{name, n, bad[name]})
 			v.Calls, v.Failing = v.Calls+n, v.Failing || bad[name]

@@ -31,15 +31,19 @@ import (
 // them apart, as in Bind of a struct{ EU, US *Orders }.
 func Bind(g *Guard, target any) error {
 	falls := false
-	guarding := func(f taggedField) (name string, guarded reflect.Value, err error) {
+	return bind(g, target, g.guarding(&falls), func() error { return g.checkFalls(falls) })
+}
+
+// guarding puts g in front of a function. It sets falls if that has use for a fallback.
+func (g *Guard) guarding(falls *bool) wrapper {
+	return func(f taggedField) (name string, guarded reflect.Value, err error) {
 		bound, err := g.bind(f)
 		if err != nil {
 			return "", f.value, err
 		}
-		falls = falls || bound.runner.spec.fallsBack()
+		*falls = *falls || bound.runner.spec.fallsBack()
 		return bound.runner.spec.Name, bound.function(), nil
 	}
-	return bind(g, target, guarding, func() error { return g.checkFalls(falls) })
 }
 
 // checkFalls reports a fallback that none of the bound functions has use for.
@@ -54,8 +58,7 @@ func (g *Guard) checkFalls(falls bool) error {
 type taggedField struct {
 	path  string
 	owner reflect.Type // the struct that declares it
-	tags  reflect.StructTag
-	t     reflect.Type
+	field reflect.StructField
 	value reflect.Value // invalid if only types are checked
 	spec  Spec          // that the tag says
 }
@@ -234,7 +237,7 @@ func (b *binder) field(path string, owner reflect.Type, f reflect.StructField, v
 		b.fault(path, err)
 		return
 	}
-	name, guarded, err := b.wrap(taggedField{path, owner, f.Tag, f.Type, v, spec})
+	name, guarded, err := b.wrap(taggedField{path, owner, f, v, spec})
 	if err != nil {
 		b.fault(path, err)
 		return

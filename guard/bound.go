@@ -13,10 +13,10 @@ import (
 
 // bound is a function that Bind found, with its guard.
 type bound struct {
-	runner   *Runner
+	runner   *runner
 	fn       reflect.Value
-	facts    map[string]int // the argument of each fact
-	fallback reflect.Value  // or invalid
+	names    []string      // of the arguments behind the context, which are the facts
+	fallback reflect.Value // or invalid
 }
 
 var (
@@ -32,7 +32,7 @@ func guardable(t reflect.Type) bool {
 
 // bind fits g to the function in a field.
 func (g *Guard) bind(field taggedField) (*bound, error) {
-	t := field.t
+	t := field.field.Type
 	switch {
 	case !guardable(t):
 		return nil, fmt.Errorf("field has a guard tag, but is of type %v, not a function that takes a context.Context first and "+
@@ -42,29 +42,36 @@ func (g *Guard) bind(field taggedField) (*bound, error) {
 	}
 	merged, defaults := *g, g.defaults()
 	merged.fill(Spec{Args: field.spec.Args}, defaults)
-	names, err := argumentNames(t, merged.spec.Args)
+	f := fitting{name: field.path, owner: field.owner, tag: field.spec, args: true, fallback: reflect.TypeOf(g.fallback)}
+	names, err := f.arguments(t, merged.spec.Args)
 	if err != nil {
 		return nil, err
 	}
-	f := fitting{name: field.path, owner: field.owner, tag: field.spec, args: true, roots: make(keyexpr.Roots), fallback: reflect.TypeOf(g.fallback)}
-	b := &bound{facts: make(map[string]int)}
+	b := &bound{names: names}
 	if field.value.IsValid() {
 		f.fallback = fallbackType(t)
 		b.fn = reflect.ValueOf(field.value.Interface()) // a copy, as the field is going to change
 	}
+	if b.runner, err = g.fit(f); err != nil {
+		return nil, err
+	}
+	if b.runner.current().spec.fallsBack() {
+		b.fallback = reflect.ValueOf(g.fallback)
+	}
+	return b, nil
+}
+
+// arguments notes the arguments behind the context of a function of type t, and returns their names.
+func (f *fitting) arguments(t reflect.Type, args string) ([]string, error) {
+	names, err := argumentNames(t, args)
+	f.roots = make(keyexpr.Roots)
 	for i, name := range names {
-		f.roots[name], b.facts[name] = keyexpr.Type(t.In(i+1)), i+1
+		f.roots[name] = keyexpr.Type(t.In(i + 1))
 	}
 	if len(names) == 1 && names[0] == requestRoot {
 		f.request = t.In(1)
 	}
-	if b.runner, err = g.fit(f); err != nil {
-		return nil, err
-	}
-	if b.runner.Current().spec.fallsBack() {
-		b.fallback = reflect.ValueOf(g.fallback)
-	}
-	return b, nil
+	return names, err
 }
 
 // argumentNames returns the names of the arguments behind the context, as args gives them.
@@ -105,8 +112,11 @@ func fallbackType(t reflect.Type) reflect.Type {
 	return reflect.FuncOf(append(in, errorType), out, false)
 }
 
-// function returns the guarded function.
+// function returns the guarded function, and nothing if only types are checked.
 func (b *bound) function() reflect.Value {
+	if !b.fn.IsValid() {
+		return b.fn
+	}
 	return reflect.MakeFunc(b.fn.Type(), b.call)
 }
 
@@ -117,7 +127,7 @@ func (b *bound) call(args []reflect.Value) []reflect.Value {
 	for i := range results {
 		results[i] = reflect.Zero(t.Out(i))
 	}
-	facts := func(root string) (any, error) { return args[b.facts[root]].Interface(), nil }
+	facts := func(root string) (any, error) { return args[1+slices.Index(b.names, root)].Interface(), nil }
 	instead := func(ctx context.Context, refused error) error {
 		results = b.fallback.Call(append(withContext(ctx, args), reflect.ValueOf(refused)))
 		return errorOf(results[last])

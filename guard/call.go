@@ -9,11 +9,11 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// call is one run of a Runner. Memory is the greatest part of what a guard costs, so a call is on the stack, unless it is one of a
+// call is one run of a runner. Memory is the greatest part of what a guard costs, so a call is on the stack, unless it is one of a
 // Stack. That works only as long as no pointer to it gets into the heap, or into an interface or a closure that somebody may keep:
 // otherwise the compiler puts it into the heap, which the tests of allocations notice.
 type call struct {
-	*Runner
+	*runner
 	ctx    context.Context  // the caller's, with our span
 	record *telemetryRecord // nil if nothing observes the call
 	mode   Mode             // On outside of a Registry
@@ -50,21 +50,10 @@ type task struct {
 	// instead is the fallback, which runs in place of work that could not have its lock. A guard whose policy is to run it
 	// has one.
 	instead func(ctx context.Context, refused error) error
-	// appendKeys makes the keys in place of the Runner; or nil.
+	// appendKeys makes the keys in place of the runner; or nil.
 	appendKeys func(ctx context.Context, room []string) ([]string, error)
 	// ahead is whether the call may render the keys of the guards behind it.
 	ahead bool
-}
-
-// Run makes one guarded call: it evaluates the condition, renders the keys, takes the locks in the order of their names
-// (all or none), runs fn with a context that ends when one of them is lost, and gives them back, also if fn panics.
-// facts is asked for a root once for the condition and once for the key, if they name it.
-//
-// ran says whether fn was called. The error is fn's own, untouched; or an *Error; or, if ctx ended before fn could
-// start, one that names the guard and matches both ctx.Err() and the cause of ctx. With Skip, a call that could not have
-// the lock returns false and nil.
-func (r *Runner) Run(ctx context.Context, facts keyexpr.Facts, fn func(context.Context) error) (ran bool, err error) {
-	return r.RunOr(ctx, facts, fn, nil)
 }
 
 // start makes the call and tells how it went. There is a descent where t is to make the call of the guards behind this one.
@@ -181,7 +170,7 @@ func (c *call) acquire(keys []string) error {
 	if err := c.spec.canKeep(c.work.holds); err != nil {
 		return err
 	}
-	c.work.Context, c.work.runner = ctx, c.Runner //nolint:fatcontext // one a call
+	c.work.Context, c.work.runner = ctx, c.runner //nolint:fatcontext // one a call
 	c.locked, c.since = true, c.beginning()
 	if c.record != nil {
 		c.beginHold()

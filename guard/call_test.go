@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
@@ -348,7 +349,7 @@ func TestWaitIsForTheLock(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		r := guard.Must(made(guard.Key("#{body.ID}")).Prepare(keyexpr.Roots{"body": keyexpr.TypeFor[slowOrder]()}))
+		r := guard.Must(adapter.Prepare(made(guard.Key("#{body.ID}")), keyexpr.Roots{"body": keyexpr.TypeFor[slowOrder]()}))
 		facts := func(string) (any, error) { return slowOrder{slowOrder{"7"}.Slowly()}, nil } // as of a client that uploads it
 		if _, err := r.Run(t.Context(), facts, func(context.Context) error { return nil }); err != nil {
 			t.Error(err)

@@ -18,7 +18,7 @@ import (
 type config struct {
 	spec      Spec
 	single    fields    // of spec, those that an option of their own has given
-	source    KeySource // of spec.Key, if that is no template
+	source    keySource // of spec.Key, if that is no template
 	keyFunc   *keyFunc
 	fallback  any // a function like the guarded one, with an error as its last argument
 	tracers   trace.TracerProvider

@@ -18,7 +18,7 @@
 //	Do           a function literal, at once
 //	Bind         all functions of a struct that have a guard tag, with any arguments and results
 //
-// Adapters for servers build on [Guard.Prepare].
+// Adapters for servers, and code that is generated, build on package guard/adapter.
 //
 // # Declarations
 //

@@ -36,8 +36,8 @@ var outcomes = [...]string{
 	OutcomeDraining, OutcomeReplaced, OutcomeCanceled,
 }
 
-// Outcomes returns all Outcome constants, for those who make a dashboard or a test of them.
-func Outcomes() []string { return slices.Clone(outcomes[:]) }
+// Outcomes is adapter.Outcomes.
+func (adapter) Outcomes() []string { return slices.Clone(outcomes[:]) }
 
 // Event is the account of one guarded call. It has no key in it, but the texts of its errors can quote the request or
 // the lock service.

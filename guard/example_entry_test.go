@@ -162,32 +162,3 @@ func ExampleParseSpecs() {
 	// <nil>
 	// guard: specs: guard "report": unknown attribute "limt", did you mean limit? (line 1, column 30)
 }
-
-// Wrap is called by code that latchkey-gen writes, here for
-//
-//	//latchkey:guard order:#{id}; wait=2s
-//	func settle(ctx context.Context, id string) (string, error)
-func ExampleWrap() {
-	settle := func(ctx context.Context, id string) (string, error) {
-		return fmt.Sprintf("%s, held: %v", id, guard.Held(ctx, "settle")), nil
-	}
-	var guarded func(context.Context, string) (string, error)
-	err := guard.Wrap(memlock.New(), nil, guard.Directive[string, string]{
-		Name: "settle",
-		Text: "order:#{id}; wait=2s",
-		Of:   settle,
-		Args: "id",
-		Call: settle,
-		To:   &guarded,
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(guarded(context.Background(), "7"))
-	_, err = guarded(context.Background(), "")
-	fmt.Println(err)
-	// Output:
-	// 7, held: true <nil>
-	// guard "settle": no key from this request: keyexpr: unusable value: id is empty
-}

@@ -80,7 +80,7 @@ func (g *Guard) Explain(ctx context.Context, facts map[string]any) (Explanation,
 }
 
 // explainer fits g to roots as prepare does, but for that it counts for nothing: a registry does not get to know it.
-func (g *Guard) explainer(roots keyexpr.Roots, adopted bool) (*Runner, error) {
+func (g *Guard) explainer(roots keyexpr.Roots, adopted bool) (*runner, error) {
 	fitted := *g
 	fitted.override((*Registry).said)
 	fitted.imply()
@@ -97,10 +97,9 @@ func (g *Guard) explainer(roots keyexpr.Roots, adopted bool) (*Runner, error) {
 	return r, nil
 }
 
-// Explain says what Run would do now with a call that has these facts, without taking a lock or running anything. It is
-// for adapters; see Guard.Explain.
-func (r *Runner) Explain(ctx context.Context, facts keyexpr.Facts) Explanation {
-	r = r.Current()
+// Explain says what RunOr would do now with a call that has these facts; see Guard.Explain.
+func (r *runner) Explain(ctx context.Context, facts keyexpr.Facts) Explanation {
+	r = r.current()
 	e := r.explain(ctx, facts)
 	for next := r.next; next != nil; next = next.next {
 		e.Rest = append(e.Rest, next.explain(ctx, facts))
@@ -109,7 +108,7 @@ func (r *Runner) Explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 }
 
 // explain is Explain for r alone.
-func (r *Runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
+func (r *runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 	e := Explanation{Spec: r.spec, Applies: true}
 	e.Spec.zeros = 0
 	if r.key != nil {
@@ -118,7 +117,7 @@ func (r *Runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 	if r.entry != nil {
 		e.Mode = Mode(r.entry.mode.Load())
 	}
-	c := &call{Runner: r, ctx: ctx}
+	c := &call{runner: r, ctx: ctx}
 	if r.when != nil {
 		applies, err := r.when.Eval(ctx, facts)
 		if err != nil {
@@ -140,7 +139,7 @@ func (r *Runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 	return e
 }
 
-func (r *Runner) peek(ctx context.Context, key string) KeyState {
+func (r *runner) peek(ctx context.Context, key string) KeyState {
 	state := KeyState{Key: key}
 	p, ok := r.locker.(peeker)
 	if !ok {

@@ -39,7 +39,7 @@ func (r *Registry) Explain(ctx context.Context, name string, facts map[string]js
 // without a template, as with a KeyFunc, is never among them.
 func (r *Registry) Match(key string) (names []string) {
 	for _, e := range r.list() {
-		r := e.runner.Current()
+		r := e.runner.current()
 		if r.key == nil {
 			continue
 		}

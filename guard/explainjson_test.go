@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
@@ -55,7 +56,7 @@ func TestRegistryKnowsTimes(t *testing.T) { synctest.Test(t, knowsTimes) }
 func knowsTimes(t *testing.T) {
 	reg := newRegistry(t)
 	g := guard.Must(guard.New(memlock.New(), guard.In(reg), guard.Name("slow"), guard.Key("k:#{header.X}")))
-	r := guard.Must(g.Prepare(keyexpr.Roots{"header": keyexpr.AnyName(), "method": keyexpr.TypeFor[string]()}))
+	r := guard.Must(adapter.Prepare(g, keyexpr.Roots{"header": keyexpr.AnyName(), "method": keyexpr.TypeFor[string]()}))
 	facts := func(string) (any, error) {
 		return keyexpr.Lookup(func(string) (string, bool, error) { return "a", true, nil }), nil
 	}

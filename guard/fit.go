@@ -20,7 +20,7 @@ type fitting struct {
 
 // fit fits g to a function. What the options of g leave open, first the tag of the function fills in and then that of the
 // request type. Over defaults, both have the last word.
-func (g *Guard) fit(f fitting) (*Runner, error) {
+func (g *Guard) fit(f fitting) (*runner, error) {
 	merged := *g
 	merged.owner = f.owner
 	tag, err := requestTag(f.request)
@@ -55,7 +55,7 @@ func (g *Guard) fit(f fitting) (*Runner, error) {
 	if merged.spec.fallsBack() && g.fallback != nil && reflect.TypeOf(g.fallback) != f.fallback {
 		merged.fault("Fallback is a %T, but this function needs a %v", g.fallback, f.fallback)
 	}
-	return merged.prepare(f.roots)
+	return merged.prepare(f.roots, abilities{})
 }
 
 // fallsBack reports whether a policy is to run the fallback.

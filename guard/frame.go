@@ -8,7 +8,7 @@ import (
 
 // run makes one call of f, or of inline under f's guard. The result is that of the fallback if that ran.
 func (f *function[Req, Res]) run(ctx context.Context, req Req, inline func(context.Context) (Res, error)) (ran bool, res Res, err error) {
-	r := f.runner.Current()
+	r := f.runner.current()
 	if r.next != nil {
 		return f.descend(ctx, req, inline)
 	}
@@ -24,7 +24,7 @@ func (f *function[Req, Res]) run(ctx context.Context, req Req, inline func(conte
 	if !f.inPlace || r.when != nil {
 		facts = f.facts(req)
 	}
-	c := call{Runner: r, shared: &fr.shared}
+	c := call{runner: r, shared: &fr.shared}
 	ran, err = c.start(ctx, facts, &t, nil)
 	return ran, res, err
 }

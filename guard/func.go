@@ -72,7 +72,7 @@ func Try[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (fu
 
 // function is fn with a guard.
 type function[Req, Res any] struct {
-	runner   *Runner
+	runner   *runner
 	fn       func(context.Context, Req) (Res, error)
 	fallback fallbackFunc[Req, Res]
 	facts    func(Req) keyexpr.Facts
@@ -87,19 +87,27 @@ type entryPoint struct {
 	isNil    bool // the function
 }
 
-// newFunction fits g to fn.
-func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, Req) (Res, error)) (*function[Req, Res], error) {
+// newFunction fits g to fn, unless it was fitted to it as to a function with a directive.
+func newFunction[Req, Res any](e entryPoint, g *Guard, fn func(context.Context, Req) (Res, error)) (_ *function[Req, Res], err error) {
 	if err := g.unmade(e.name + " with"); err != nil {
 		return nil, err
 	}
 	if e.isNil {
 		return nil, g.spec.errorf("%s with a nil function", e.name)
 	}
-	r, err := g.fit(fittingOf(e.request, e.fallback))
-	if err != nil {
-		return nil, err
+	f := &function[Req, Res]{runner: g.fitted, fn: fn, fallback: fallbackOf[Req, Res](g.fallback), facts: factsOf[Req]}
+	if f.runner == nil {
+		if f.runner, err = g.fit(fittingOf(e.request, e.fallback)); err != nil {
+			return nil, err
+		}
 	}
-	return &function[Req, Res]{runner: r, fn: fn, fallback: fallbackOf[Req, Res](g.fallback), facts: factsOf[Req], inPlace: r.key != nil}, nil
+	fact, _ := g.fact.(func(*Req, string) any)
+	if f.inPlace = fact == nil && f.runner.key != nil; fact != nil {
+		f.facts = func(req Req) keyexpr.Facts {
+			return func(root string) (any, error) { return fact(&req, root), nil }
+		}
+	}
+	return f, nil
 }
 
 func (f *function[Req, Res]) call(ctx context.Context, req Req) (Res, error) {

@@ -21,7 +21,10 @@ type Guard struct {
 	inline  *inlineFunctions
 	origin  *Guard // that New returned; this one may be a copy
 	said    Spec   // by Override
-	owner   any    // what declares the rest: with Bind the type of the struct, with Wrap that of the interface, or a function's name
+	owner   any    // what declares the rest: with Bind the type of the struct, with a directive that of the interface, or a function's name
+
+	fitted *runner // to what the guard stands before
+	fact   any     // of a function with a directive: what returns an argument, a func(*Req, string) any
 }
 
 // New declares a guard over l. Everything that can be known without the request is checked here; the rest (whether the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
@@ -25,7 +26,7 @@ func TestPrinted(t *testing.T) {
 	single := guard.Must(guard.New(memlock.New(), guard.Name("order.pay"), guard.Key("order:#{req.ID}"), guard.Wait(2*time.Second)))
 	listed := guard.Must(guard.New(memlock.New(), guard.In(reg), guard.Name("customer"), guard.Key("customer:#{req.ID}")))
 	stack := guard.Must(guard.Stack(listed, single))
-	runner := guard.Must(stack.Prepare(keyexpr.Roots{"req": keyexpr.TypeFor[Order]()}))
+	runner := guard.Must(adapter.Prepare(stack, keyexpr.Roots{"req": keyexpr.TypeFor[Order]()}))
 	for _, tt := range []struct {
 		value any
 		want  string

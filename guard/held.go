@@ -15,7 +15,7 @@ import (
 // nested guards can be walked from the inside out.
 type heldContext struct {
 	context.Context
-	runner   *Runner // of the guard
+	runner   *runner // of the guard
 	holds    []lock.Hold
 	extended atomic.Bool
 	over     atomic.Bool // the locks are given back

@@ -12,6 +12,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
@@ -183,7 +184,7 @@ func placeMistakes() []slip {
 		{func() error { _, err := guard.Func(new(guard.Guard), payOrder); return err }, `guard: Func with a guard that New did not make`},
 		{func() error { return guard.Bind(new(guard.Guard), &api{dropOrder}) }, `guard: Bind with a guard that New did not make`},
 		{func() error { return guard.Check[Order, string](new(guard.Guard)) }, `guard: Check of a guard that New did not make`},
-		{func() error { _, err := new(guard.Guard).Prepare(nil); return err }, `guard: Prepare of a guard that New did not make`},
+		{func() error { _, err := adapter.Prepare(new(guard.Guard), nil); return err }, `guard: Prepare of a guard that New did not make`},
 		{stackOf(madeAs("a")), `guard: Stack of 1 guards: give at least two`},
 		{stackOf(madeAs("a"), nil), `guard: Stack: number 2 is a nil guard`},
 		{stackOf(madeAs("a"), made(guard.Name("b"))), `guard "b": in a Stack: give it a Name and a Key`},
@@ -193,7 +194,7 @@ func placeMistakes() []slip {
 		{stackOf(madeAs("a"), made(guard.Name("b"), guard.Key("#{req.IDD}"))), `guard "b": key: keyexpr: unknown field IDD of Order, did you mean ID? (at offset 6 of "#{req.IDD}")`},
 		{func() error {
 			g := guard.Must(guard.Stack(madeAs("a", guard.Methods("POST")), madeAs("b")))
-			_, err := g.Prepare(keyexpr.Roots{"req": keyexpr.TypeFor[Order]()}, guard.ServesMethods)
+			_, err := adapter.Prepare(g, keyexpr.Roots{"req": keyexpr.TypeFor[Order]()}, adapter.ServesMethods)
 			return err
 		}, `guard "b": in a Stack: for methods of all kinds, but "a" for POST: a request passes all guards or none, so give both the same`},
 		{twice(func(in guard.Option) *guard.Guard { return madeAs("a", in) }), `guard "a": the name is taken by the guard declared at PLACE: guard.Name gives this one another`},

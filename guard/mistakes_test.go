@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/keyexpr/spel"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
@@ -294,7 +295,7 @@ func functionMistakes() []slip {
 			_, err := guard.Do(context.Background(), nil, 7, func(context.Context) (string, error) { return "ran", nil })
 			return err
 		}, `guard "": fault of the program or of the lock service: guard: Do with a nil guard`},
-		{func() error { _, err := g.Prepare(nil); return err }, `guard "g": key: keyexpr: unknown name req: there is none (at offset 8 of "order:#{req.ID}")`},
+		{func() error { _, err := adapter.Prepare(g, nil); return err }, `guard "g": key: keyexpr: unknown name req: there is none (at offset 8 of "order:#{req.ID}")`},
 	}
 }
 

@@ -65,22 +65,20 @@ func Key(template string) Option {
 	})
 }
 
-// KeySource is a key that is not written as a template, such as those of package spel.
-type KeySource interface {
-	// String returns its text, which becomes Spec.Key.
+// keySource is adapter.KeySource.
+type keySource interface {
 	String() string
-	// Check reports a mistake that shows without knowing the facts.
 	Check() error
-	// Parse checks it against the facts.
 	Parse(roots keyexpr.Roots, opts ...keyexpr.Option) (*keyexpr.Template, error)
 }
 
-// KeyFrom sets the key to one in another language than that of templates, in place of Key: Java's.
+// KeyFrom sets the key to one in another language than that of templates, in place of Key: Java's. k is what package spel returns, or another
+// adapter.KeySource.
 //
 //	guard.KeyFrom(spel.Expression("'order:' + #order.id", spel.Params("order")))
 //
 // Spec.Key is its text, for people; as a template, that text would be refused.
-func KeyFrom(k KeySource) Option {
+func KeyFrom(k keySource) Option {
 	return optionFunc(func(c *config) {
 		if isNil(k) {
 			c.fault("KeyFrom without a key")

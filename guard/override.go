@@ -49,7 +49,7 @@ func (r *Registry) Override(specs map[string]Spec) error {
 // refitLocked fits the guards of sites once more, with what is said to Override, for calls that are yet to begin. With a fault of theirs, or one of
 // faults, all is as before.
 func (r *Registry) refitLocked(said map[string]Spec, faults []error, sites ...*site) error {
-	next := make(map[*site]*Runner) // a Stack may be in sites for each of its guards
+	next := make(map[*site]*runner) // a Stack may be in sites for each of its guards
 	for _, at := range sites {
 		if _, done := next[at]; !done {
 			run, err := at.refit(r, said)
@@ -104,20 +104,20 @@ func (r *Registry) Check() error {
 type site struct {
 	guard  Guard // as it came here, before Override
 	roots  keyexpr.Roots
-	can    []Ability
-	runner *Runner // that the function or the route has
+	can    abilities
+	runner *runner // that the function or the route has
 }
 
-// like reports whether s is the same guard in front of the same sort of function. Such places share a Runner, as a program may make one for each of
+// like reports whether s is the same guard in front of the same sort of function. Such places share a runner, as a program may make one for each of
 // its tenants, and forget it.
 func (s *site) like(other *site) bool {
 	g, o := &s.guard, &other.guard
 	return g.origin == o.origin && g.owner == o.owner && g.spec == o.spec && slices.Equal(g.rest, o.rest) &&
-		slices.Equal(s.can, other.can) && reflect.DeepEqual(s.roots, other.roots)
+		s.can == other.can && reflect.DeepEqual(s.roots, other.roots)
 }
 
 // refit fits the guards of s once more, of which those in r have what is said to Override.
-func (s *site) refit(r *Registry, said map[string]Spec) (*Runner, error) {
+func (s *site) refit(r *Registry, said map[string]Spec) (*runner, error) {
 	g := s.guard
 	next, err := g.fitTo(s.roots, s.can, func(*Registry) map[string]Spec { return said })
 	faults := []error{err}

@@ -115,7 +115,7 @@ type entry struct {
 	origin   *Guard // that New returned
 	owner    any    // Guard.owner
 	place    string
-	runner   *Runner // of the site where it was first listed
+	runner   *runner // of the site where it was first listed
 	sites    []*site // of registry.mu
 
 	mode          atomic.Int32 // a Mode
@@ -130,7 +130,7 @@ type entry struct {
 // register lists run, which is at a site, under its name. A guard that stands in several places is listed once, if it was given its name by an
 // option, or if its places are the same field of several structs of a type. A name that is taken by another declaration is
 // an error.
-func (r *Registry) register(run *Runner, at *site) error {
+func (r *Registry) register(run *runner, at *site) error {
 	g := run.guard
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +158,7 @@ func (r *Registry) register(run *Runner, at *site) error {
 }
 
 // spec is the declaration, as the next call has it.
-func (e *entry) spec() *Spec { return &e.runner.Current().spec }
+func (e *entry) spec() *Spec { return &e.runner.current().spec }
 
 // declares reports whether e and g come from the same words in the program.
 func (e *entry) declares(g *Guard) bool {
@@ -249,7 +249,7 @@ func (e *entry) count(ev *Event, locked bool) {
 }
 
 func (e *entry) info() Info {
-	run := e.runner.Current()
+	run := e.runner.current()
 	i := Info{
 		Spec: run.spec, Place: e.place, Mode: Mode(e.mode.Load()),
 		Waiting: e.waiting.Load(), Held: e.held.Load(), Outcomes: make(map[string]int64),
@@ -297,5 +297,5 @@ func caller() string {
 func ownFile(root, file string) bool {
 	dir, ours := strings.CutPrefix(path.Dir(file), root+"/")
 	return ours && !strings.HasSuffix(file, "_test.go") &&
-		slices.Contains([]string{"guard", "middleware", "middleware/ginguard", "interceptor", "interceptor/guardpb"}, dir)
+		slices.Contains([]string{"guard", "guard/adapter", "middleware", "middleware/ginguard", "interceptor", "interceptor/guardpb"}, dir)
 }

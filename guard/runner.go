@@ -18,10 +18,10 @@ import (
 // requestRoot is what templates call the request of Func and Bind.
 const requestRoot = "req"
 
-// A Runner is a Guard fitted to the facts that an adapter can offer. It is safe for concurrent use. Only Registry.Override changes it, for calls
-// that are yet to begin; see Current.
-type Runner struct {
-	latest atomic.Pointer[Runner] // that Override has made of it; nil before, and of those that it made
+// runner is a Guard fitted to the facts of what it stands before. It is safe for concurrent use. Only Registry.Override changes it, for calls
+// that are yet to begin; see current.
+type runner struct {
+	latest atomic.Pointer[runner] // that Override has made of it; nil before, and of those that it made
 
 	spec      Spec
 	request   lock.Request // that of spec, but for the key
@@ -33,7 +33,7 @@ type Runner struct {
 	entry     *entry // nil outside of a Registry
 	recent    *recentHolds
 	local     *local
-	next      *Runner // behind it, of a Stack
+	next      *runner // behind it, of a Stack
 	guard     *Guard
 
 	afterRelease []func(context.Context, Event)
@@ -46,26 +46,27 @@ type Runner struct {
 	when    *keyexpr.Condition
 }
 
-// Prepare fits g to roots, for adapters: it checks that key and condition name nothing else and have fitting types.
-// A KeyFunc wants a root `req` of its request type. A Fallback is refused, as only functions know the type of results. What
-// not all adapters do is refused unless it is in can. The error joins all mistakes.
-func (g *Guard) Prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
-	if err := g.unmade("Prepare of"); err != nil {
+// Prepare is adapter.Prepare, and returns a guard that is fitted.
+func (a adapter) Prepare(roots keyexpr.Roots, methods, fallback, answer bool) (*Guard, error) {
+	if err := a.unmade("Prepare of"); err != nil {
 		return nil, err
 	}
-	fitted := *g
-	if g.fallback != nil {
+	fitted := *a.Guard
+	if a.fallback != nil {
 		fitted.fault("a Fallback works with guard.Func and its like only, and would be ignored here")
 	}
-	if g.spec.Args != "" {
-		fitted.fault("args=%s is for functions that Bind finds", g.spec.Args)
+	if a.spec.Args != "" {
+		fitted.fault("args=%s is for functions that Bind finds", a.spec.Args)
 	}
-	return fitted.prepare(roots, can...)
+	r, err := fitted.prepare(roots, abilities{methods, fallback, answer})
+	if err != nil {
+		return nil, err
+	}
+	return r.guard, nil
 }
 
-// Current returns what the next call runs: r, or what Registry.Override has made of it since. An adapter whose calls depend on Specs asks for it
-// at the beginning of each, and runs that.
-func (r *Runner) Current() *Runner {
+// current returns what the next call runs: r, or what Registry.Override has made of it since.
+func (r *runner) current() *runner {
 	if latest := r.latest.Load(); latest != nil {
 		return latest
 	}
@@ -73,8 +74,8 @@ func (r *Runner) Current() *Runner {
 }
 
 // prepare fits g to roots, now that nothing but an override can add to its Spec anymore, and lists it.
-func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
-	at := &site{guard: *g, roots: maps.Clone(roots), can: slices.Clone(can)}
+func (g *Guard) prepare(roots keyexpr.Roots, can abilities) (*runner, error) {
+	at := &site{guard: *g, roots: maps.Clone(roots), can: can}
 	r, err := g.fitTo(roots, can, (*Registry).said)
 	at.runner = r
 	for ; r != nil && err == nil; r = r.next {
@@ -86,7 +87,7 @@ func (g *Guard) prepare(roots keyexpr.Roots, can ...Ability) (*Runner, error) {
 }
 
 // fitTo fits g to roots, and the guards behind it, each with what is said to Override of its registry. It changes g.
-func (g *Guard) fitTo(roots keyexpr.Roots, can []Ability, said func(*Registry) map[string]Spec) (*Runner, error) {
+func (g *Guard) fitTo(roots keyexpr.Roots, can abilities, said func(*Registry) map[string]Spec) (*runner, error) {
 	if g.override(said); g.registry == nil && g.spec.Switchable {
 		g.fault("switchable, but in no registry: give guard.In")
 	}
@@ -108,13 +109,14 @@ func (g *Guard) fitTo(roots keyexpr.Roots, can []Ability, said func(*Registry) m
 }
 
 // compile fits the texts of g to roots.
-func (g *Guard) compile(roots keyexpr.Roots) (r *Runner, faults []error) {
-	r = &Runner{
+func (g *Guard) compile(roots keyexpr.Roots) (r *runner, faults []error) {
+	r = &runner{
 		spec: g.spec, request: g.spec.request(), locker: g.locker, tel: g.tel, labels: newLabels(g.spec),
 		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,
 		guard: g, recent: new(recentHolds), local: g.local, afterRelease: slices.Clone(g.hooks),
 		releaseTimeout: cmp.Or(g.releaseTimeout, releaseTimeout), maxRetryAfter: g.maxRetryAfter,
 	}
+	g.fitted = r
 	return r, append(g.spec.missing(g.keyFunc != nil), r.parse(g, roots)...)
 }
 
@@ -130,7 +132,7 @@ func constant(when *keyexpr.Condition) error {
 }
 
 // parse fits the key and the condition of g to roots.
-func (r *Runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
+func (r *runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 	var err error
 	options := slices.Clone(g.functions)
 	if r.spec.When != "" {
@@ -160,7 +162,7 @@ func (r *Runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 }
 
 // fields is what the key reads of the facts, as far as that is known.
-func (r *Runner) fields() []string {
+func (r *runner) fields() []string {
 	if r.keyFunc != nil {
 		return nil
 	}

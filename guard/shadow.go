@@ -48,7 +48,7 @@ func (c *call) classed(err error) *Error {
 // has at most the releaseTimeout for each of taking them and giving them back, and is a part of the call to a Drain.
 type shadow struct {
 	context.Context
-	run      *Runner
+	run      *runner
 	presence *presence
 	keys     []string // as the template gave them
 	outer    *shadow
@@ -66,7 +66,7 @@ type shadow struct {
 type shadowKey struct{}
 
 func newShadow(c *call, keys []string) *shadow {
-	s := &shadow{Context: c.ctx, run: c.Runner, presence: &c.presence, keys: keys}
+	s := &shadow{Context: c.ctx, run: c.runner, presence: &c.presence, keys: keys}
 	s.outer, _ = c.ctx.Value(shadowKey{}).(*shadow)
 	s.beside(s.take)
 	return s

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/gotype"
 	"github.com/latchkey-go/latchkey/internal/gotype/gotypetest"
 )
@@ -76,7 +77,7 @@ func checkRequest(g *guard.Guard, t reflect.Type, err error) error {
 	if unlike != nil {
 		return unlike
 	}
-	return alike(err, g.CheckRequest(t), g.CheckRequest(like))
+	return alike(err, adapter.CheckRequest(g, t), adapter.CheckRequest(g, like))
 }
 
 // checkFields returns err, which Bind has said to target, if the checks by type say the same.
@@ -92,7 +93,7 @@ func checkFields(g *guard.Guard, target any, err error) error {
 	if unlike != nil {
 		return unlike
 	}
-	return alike(err, guard.CheckFields(g, t, nil), guard.CheckFields(g, like, nil))
+	return alike(err, adapter.CheckFields(g, t, nil), adapter.CheckFields(g, like, nil))
 }
 
 // structLike is a struct of one field like f.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/keyexpr/spel"
 	"github.com/latchkey-go/latchkey/lock"
@@ -112,9 +113,9 @@ func TestMistakesWithoutGuard(t *testing.T) {
 	}{
 		{"nil locker", func() error { _, err := guard.New(nil); return err }, "nil locker"},
 		{"nil guard", func() error { _, err := guard.Func(nil, settled); return err }, "nil guard"},
-		{"nil guard", func() error { _, err := (*guard.Guard)(nil).Prepare(nil); return err }, "nil guard"},
+		{"nil guard", func() error { _, err := adapter.Prepare(nil, nil); return err }, "nil guard"},
 		{"nil function", func() error { _, err := guard.Func[Order, string](g, nil); return err }, "nil function"},
-		{"no name", func() error { _, err := g.Prepare(keyexpr.Roots{"req": keyexpr.TypeFor[Order]()}); return err }, "guard.Name"},
+		{"no name", func() error { _, err := adapter.Prepare(g, keyexpr.Roots{"req": keyexpr.TypeFor[Order]()}); return err }, "guard.Name"},
 		{"no name", func() error {
 			g := guard.Must(guard.New(memlock.New(), guard.Key("constant")))
 			_, err := guard.Func(g, func(context.Context, string) (string, error) { return "", nil })

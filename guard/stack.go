@@ -58,7 +58,7 @@ func (g *Guard) unstackable(first bool) (faults []error) {
 }
 
 // fitRest fits the guards behind the first to roots.
-func (g *Guard) fitRest(r *Runner, roots keyexpr.Roots, can []Ability, said func(*Registry) map[string]Spec) (faults []error) {
+func (g *Guard) fitRest(r *runner, roots keyexpr.Roots, can abilities, said func(*Registry) map[string]Spec) (faults []error) {
 	for _, member := range g.rest {
 		fitted := *member
 		fitted.adopted = g.fallback != nil
@@ -102,7 +102,7 @@ func (c *call) descend(ctx context.Context, facts keyexpr.Facts, t task) (ran bo
 	if c.next == nil {
 		return c.start(ctx, facts, &t, nil)
 	}
-	d := &descent{task: t, facts: facts, inner: call{Runner: c.next, above: c}}
+	d := &descent{task: t, facts: facts, inner: call{runner: c.next, above: c}}
 	return c.start(ctx, facts, &task{run: d.run, instead: t.instead, ahead: c.above == nil && t.appendKeys == nil}, d)
 }
 

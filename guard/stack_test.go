@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
-	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
@@ -193,32 +192,6 @@ func TestStackIsLost(t *testing.T) {
 				t.Errorf("%s is lost: settle = %q, %v, want ErrLost", key, got, err)
 			}
 		})
-	}
-}
-
-func TestStackOfAdapters(t *testing.T) {
-	l := newSpy()
-	a := guard.Must(guard.New(l, guard.Name("a"), guard.Key("a:#{path.id}")))
-	b := guard.Must(guard.New(l, guard.Name("b"), guard.Key("b:#{path.id}"), guard.Busy(guard.Skip)))
-	r, err := guard.Must(guard.Stack(a, b)).Prepare(roots)
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := func(string) (any, error) {
-		return keyexpr.Lookup(func(string) (string, bool, error) { return "7", true, nil }), nil
-	}
-	own := errors.New("own")
-	if ran, err := r.Run(t.Context(), facts, func(context.Context) error { return own }); !ran || err != own {
-		t.Errorf("Run = %v, %v", ran, err)
-	}
-	l.refuse = map[string]error{"b:7": lock.ErrBusy}
-	if ran, err := r.Run(t.Context(), facts, func(context.Context) error { return own }); ran || err != nil {
-		t.Errorf("Run of what is skipped = %v, %v", ran, err)
-	}
-	l.check(t, "acquire a:7", "acquire b:7", "release b:7", "release a:7", "acquire a:7", "acquire b:7", "release a:7")
-	c := guard.Must(guard.New(l, guard.Name("c"), guard.Key("c:#{path.idd}")))
-	if _, err := guard.Must(guard.Stack(a, c)).Prepare(roots); err == nil || !strings.Contains(err.Error(), `guard "c"`) {
-		t.Errorf("Prepare: %v, want the mistake of the second", err)
 	}
 }
 

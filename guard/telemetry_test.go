@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -274,7 +275,7 @@ func TestTelemetryPage(t *testing.T) {
 			}
 		}
 	}
-	for _, outcome := range guard.Outcomes() {
+	for _, outcome := range adapter.Outcomes() {
 		told[fmt.Sprintf("| `%s` |", outcome)] = true
 	}
 	listed := 0

@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/roots"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
@@ -24,7 +25,7 @@ const requestRoot = "req"
 
 // offerRequest offers the request to a guard that has a key function for it in place of a template.
 func (c *config) offerRequest(g *guard.Guard) {
-	if g.RequestType() == reflect.TypeFor[*http.Request]() {
+	if adapter.RequestType(g) == reflect.TypeFor[*http.Request]() {
 		WithFacts(requestRoot, func(r *http.Request) (*http.Request, error) { return r, nil }).apply(c)
 	}
 }

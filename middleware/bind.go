@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/route"
 )
 
@@ -29,7 +30,7 @@ import (
 // has no guard tag, and goes through New. Otherwise it is like [guard.Bind], which says where tagged fields are found and what a
 // guard is called.
 func Bind(g *guard.Guard, target any, opts ...Option) error {
-	return guard.BindFields(g, target, func(f guard.Field) (reflect.Value, error) {
+	return adapter.BindFields(g, target, func(f adapter.Field) (reflect.Value, error) {
 		handler, err := handlerOf(f.Value)
 		if err != nil {
 			return f.Value, err

@@ -124,6 +124,7 @@ import (
 	"sync/atomic"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 )
 
 // New returns middleware that runs handlers under g. It is safe for concurrent use and may wrap any number of handlers,
@@ -139,7 +140,7 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 		faults = fmt.Errorf("middleware: guard %q: %w", name, faults)
 	}
 	c.offerRequest(g)
-	runner, err := g.Prepare(c.roots(), c.abilities()...)
+	runner, err := adapter.Prepare(g, c.roots(), c.abilities()...)
 	if err != nil {
 		err = fmt.Errorf("middleware: %w", err)
 	}
@@ -152,13 +153,13 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 
 // plan is what the Specs of a guard mean for requests.
 type plan struct {
-	runner  *guard.Runner
+	runner  adapter.Runner
 	names   names    // that key and condition use
 	waits   bool     // the guard does
 	methods []string // those that are guarded; nil for all
 }
 
-func newPlan(runner *guard.Runner) *plan {
+func newPlan(runner adapter.Runner) *plan {
 	p, specs := &plan{runner: runner, names: make(names)}, runner.Specs()
 	for _, s := range specs {
 		p.names.add(s.Key + " " + s.When)
@@ -184,7 +185,7 @@ func (m *middleware) current() *plan {
 type middleware struct {
 	config
 	guard    string
-	runner   *guard.Runner
+	runner   adapter.Runner
 	plan     atomic.Pointer[plan]
 	reported sync.Map // the routes of which a routeError was logged
 }

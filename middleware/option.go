@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"reflect"
 
-	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/internal/view"
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -180,10 +180,10 @@ func Fallback(f func(w http.ResponseWriter, r *http.Request, err error)) Option 
 }
 
 // abilities are what this adapter does for a guard.
-func (c *config) abilities() []guard.Ability {
-	can := []guard.Ability{guard.ServesMethods}
+func (c *config) abilities() []adapter.Ability {
+	can := []adapter.Ability{adapter.ServesMethods}
 	if c.fallback != nil {
-		can = append(can, guard.ServesFallback)
+		can = append(can, adapter.ServesFallback)
 	}
 	return can
 }

@@ -18,7 +18,7 @@ import (
 // meant are the tests of this repository in which mistakes stand on purpose. Elsewhere, one that is meant has a comment
 // that says why.
 var meant = []string{
-	"cmd/latchkey-vet/vet/declarations_test.go", "guard/adapter_test.go", "guard/bind_test.go", "guard/entry_test.go", "guard/example_entry_test.go", "guard/example_test.go",
+	"cmd/latchkey-vet/vet/declarations_test.go", "guard/adapter/adapter_test.go", "guard/bind_test.go", "guard/entry_test.go", "guard/example_entry_test.go", "guard/example_test.go",
 	"guard/guardtest/guardtest_test.go", "guard/lifecycle_test.go", "guard/log_test.go", "guard/mistakes_more_test.go", "guard/mistakes_test.go",
 	"guard/registry_test.go", "guard/requesttag_test.go", "guard/spec_test.go", "lock/locktest/brokenlocker_test.go", "middleware/bind_test.go",
 	"middleware/example_entry_test.go", "middleware/ginguard/bind_test.go", "middleware/mistakes_test.go",

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -21,7 +22,7 @@ type GuardedBoxOffice struct {
 var _ BoxOffice = (*GuardedBoxOffice)(nil)
 
 // GuardBoxOffice puts the guards that the directives of [BoxOffice] declare in front of next. Their locks are those of locker,
-// and the options are for all of them; directives have the last word. See [guard.Wrap].
+// and the options are for all of them; directives have the last word. See [adapter.Wrap].
 func GuardBoxOffice(locker lock.Locker, next BoxOffice, opts ...guard.Option) (*GuardedBoxOffice, error) {
 	switch next.(type) {
 	case nil:
@@ -30,8 +31,8 @@ func GuardBoxOffice(locker lock.Locker, next BoxOffice, opts ...guard.Option) (*
 		return nil, errors.New("GuardBoxOffice: next is guarded already")
 	}
 	w := &GuardedBoxOffice{next: next}
-	err := guard.Wrap(locker, opts,
-		guard.Directive[boxOfficeSellArgs, Ticket]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[boxOfficeSellArgs, Ticket]{
 			Name: "BoxOffice.Sell",
 			Text: "seat:#{film}:#{seat}; wait=10s",
 			Of:   BoxOffice.Sell,
@@ -50,7 +51,7 @@ func GuardBoxOffice(locker lock.Locker, next BoxOffice, opts ...guard.Option) (*
 			},
 			To: &w.sell,
 		},
-		guard.Directive[boxOfficeSwapArgs, struct{}]{
+		adapter.Directive[boxOfficeSwapArgs, struct{}]{
 			Name: "BoxOffice.Swap",
 			Text: `#{[key("seat", film, a), key("seat", film, b)]}; wait=10s`,
 			Of:   BoxOffice.Swap,
@@ -112,11 +113,11 @@ type boxOfficeSwapArgs struct {
 //
 //	printer; one-key; wait=10s
 //
-// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].
 func guardPrintTicket(locker lock.Locker, opts ...guard.Option) (func(ctx context.Context, out io.Writer, t Ticket) error, error) {
 	var call func(context.Context, printTicketArgs) (struct{}, error)
-	err := guard.Wrap(locker, opts,
-		guard.Directive[printTicketArgs, struct{}]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[printTicketArgs, struct{}]{
 			Name: "printTicket",
 			Text: "printer; one-key; wait=10s",
 			Of:   printTicket,

@@ -53,17 +53,18 @@ var rows = map[string]row{
 	"keyexpr/spel/interop":            {floor: 1, packages: []string{"keyexpr", "keyexpr/spel"}},
 	"redisson/interop":                {floor: 2, packages: []string{"redisson", "lock/setnxlock"}},
 	"guard":                           {floor: 2, packages: []string{"lock", "keyexpr", "internal/suggest", "internal/clock"}, modules: []string{otel, otel + "/metric", otel + "/trace"}},
+	"guard/adapter":                   {floor: 2, packages: []string{"guard", "keyexpr", "lock"}},
 	"guard/guardtest":                 {floor: 2, packages: []string{"guard", "lock", "lock/memlock"}},
-	"middleware":                      {floor: 3, packages: []string{"guard", "keyexpr", "lock", "internal/suggest", "internal/roots", "internal/route", "internal/view"}},
+	"middleware":                      {floor: 3, packages: []string{"guard", "guard/adapter", "keyexpr", "lock", "internal/suggest", "internal/roots", "internal/route", "internal/view"}},
 	"internal/route":                  {floor: 0},
 	"internal/view":                   {floor: 0},
-	"middleware/ginguard":             {floor: 3, packages: []string{"middleware", "internal/view", "internal/route", "guard"}, modules: []string{gin}},
+	"middleware/ginguard":             {floor: 3, packages: []string{"middleware", "internal/view", "internal/route", "guard", "guard/adapter"}, modules: []string{gin}},
 	"interceptor":                     {floor: 3, packages: []string{"guard", "lock", "keyexpr", "interceptor/internal/answer", "interceptor/internal/rules"}, modules: []string{grpc, protobuf, rpc}},
 	"interceptor/guardpb":             {floor: 2, modules: []string{protobuf}},
 	"interceptor/internal/answer":     {floor: 3, packages: []string{"guard"}, modules: []string{protobuf, rpc}},
-	"interceptor/internal/rules":      {floor: 3, packages: []string{"guard", "lock", "keyexpr", "internal/roots", "internal/suggest", "interceptor/guardpb"}, modules: []string{protobuf}},
+	"interceptor/internal/rules":      {floor: 3, packages: []string{"guard", "guard/adapter", "lock", "keyexpr", "internal/roots", "internal/suggest", "interceptor/guardpb"}, modules: []string{protobuf}},
 	"interceptor/internal/shoppb":     {floor: 3, packages: []string{"interceptor/guardpb"}, modules: []string{grpc, protobuf}, tests: []string{"interceptor"}},
-	"console":                         {floor: 4, packages: []string{"guard", "lock", "redisson"}},
+	"console":                         {floor: 4, packages: []string{"guard", "guard/adapter", "lock", "redisson"}},
 	"internal/sim":                    {floor: 2, packages: []string{"internal/redistest"}, modules: []string{miniredis}, tests: []string{"redisson"}},
 	"internal/doctest":                {tests: []string{"internal/doctest"}},
 	"internal/redistest":              {floor: 1, packages: []string{"internal/services"}, modules: []string{goredis, miniredis}, tests: []string{"redisson", "redisson/interop", "redisson/internal/pubsub", "lock/setnxlock", "guard", "console", "internal/doctest", "internal/reply", "internal/sim"}},
@@ -72,14 +73,14 @@ var rows = map[string]row{
 	"internal/services":               {floor: 0},
 	"internal/roots":                  {floor: 2, packages: []string{"keyexpr"}},
 	"internal/gotype":                 {floor: 0},
-	"internal/gotype/gotypetest":      {floor: 0, packages: []string{"internal/gotype"}, tests: []string{"internal/gotype", "keyexpr", "keyexpr/spel", "guard"}},
+	"internal/gotype/gotypetest":      {floor: 0, packages: []string{"internal/gotype"}, tests: []string{"internal/gotype", "keyexpr", "keyexpr/spel", "guard", "guard/adapter"}},
 	"internal/reply":                  {floor: 0, modules: []string{goredis}},
 	"internal/imports":                {floor: 0},
 }
 
 // Tests may use what stands below their package, these packages wherever they stand, and these modules.
 var (
-	testPackages = []string{"lock/memlock", "lock/locktest"}
+	testPackages = []string{"lock/memlock", "lock/locktest", "guard/adapter"}
 	testModules  = []string{goredis, miniredis, otel + "/sdk", otel + "/sdk/metric"}
 )
 

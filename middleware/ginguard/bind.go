@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/middleware"
 )
@@ -31,7 +32,7 @@ import (
 // that wants options of its own has no guard tag, and goes through New. Otherwise it is like [guard.Bind], which says where tagged
 // fields are found and what a guard is called.
 func Bind(g *guard.Guard, target any, opts ...middleware.Option) error {
-	return guard.BindFields(g, target, func(f guard.Field) (reflect.Value, error) {
+	return adapter.BindFields(g, target, func(f adapter.Field) (reflect.Value, error) {
 		handler, err := handlerOf(f.Value)
 		if err != nil {
 			return f.Value, err

@@ -48,6 +48,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/middleware"
 )
@@ -69,7 +70,7 @@ func New(g *guard.Guard, opts ...middleware.Option) (gin.HandlerFunc, error) {
 }
 
 func newWrapper(g *guard.Guard, opts []middleware.Option) (*wrapper, error) {
-	if g.RequestType() == reflect.TypeFor[*gin.Context]() {
+	if adapter.RequestType(g) == reflect.TypeFor[*gin.Context]() {
 		opts = append(slices.Clip(opts), WithFacts("req", func(c *gin.Context) (*gin.Context, error) { return c, nil }))
 	}
 	wrap, err := middleware.New(g, unwrap(opts)...)

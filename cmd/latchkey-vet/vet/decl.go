@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/roots"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
@@ -89,13 +90,13 @@ func (d *declarations) entry(c *call, n int) {
 		d.fail(nothing(c.name, nil), new(declared), c)
 	case g == nil:
 	case c.name == "Job" && !none(n+1):
-		d.fail(g.guard.CheckRequest(nil), g, c)
+		d.fail(adapter.CheckRequest(g.guard, nil), g, c)
 	case c.name != "Check" && none(len(c.Args)-1):
 		d.fail(nothing(c.name, g.guard), new(declared), c)
 	default:
 		embedded := structs(c.targs[0], false)
 		d.mark(embedded)
-		d.fail(g.guard.CheckRequest(d.typeOf(c.targs[0])), g, c, d.tagsOf(embedded)...)
+		d.fail(adapter.CheckRequest(g.guard, d.typeOf(c.targs[0])), g, c, d.tagsOf(embedded)...)
 	}
 }
 
@@ -125,7 +126,7 @@ func nothing(entry string, g *guard.Guard) (err error) {
 func (d *declarations) bind(c *call) {
 	if target, ok := d.target(c); ok {
 		if g := d.guardOf(c.Args[0]); g != nil {
-			d.failFields(guard.CheckFields(g.guard, d.typeOf(target), nil), g, c, target)
+			d.failFields(adapter.CheckFields(g.guard, d.typeOf(target), nil), g, c, target)
 		}
 	}
 }
@@ -181,13 +182,13 @@ func (d *declarations) method(c *call) {
 	if obj, ok := d.object(c.Args[0]).(*types.Const); ok {
 		request = messageOf(obj)
 	}
-	var can []guard.Ability
+	var can []adapter.Ability
 	for _, opt := range c.Args[min(2, len(c.Args)):] {
 		switch o := d.callOf(opt); {
 		case o.is("interceptor", "Request"):
 			request = o.targs[0]
 		case o.is("interceptor", "Fallback"):
-			can = append(can, guard.ServesFallback)
+			can = append(can, adapter.ServesFallback)
 		default:
 			return
 		}
@@ -195,7 +196,7 @@ func (d *declarations) method(c *call) {
 	if g == nil || name == nil || request == nil {
 		return
 	}
-	if _, err := g.guard.Prepare(roots.RPC(keyexpr.Type(d.typeOf(request))), can...); err != nil {
+	if _, err := adapter.Prepare(g.guard, roots.RPC(keyexpr.Type(d.typeOf(request))), can...); err != nil {
 		d.fail(fmt.Errorf("interceptor: method %s: %w", name.ExactString(), err), g, c)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/roots"
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -22,7 +23,7 @@ type adapted struct {
 	path      keyexpr.Root
 	body      keyexpr.Root
 	own       keyexpr.Roots // the application's facts
-	can       []guard.Ability
+	can       []adapter.Ability
 	queryOnly bool
 	declared  // open where there may be other facts
 }
@@ -46,7 +47,7 @@ func (d *declarations) handlers(c *call) {
 		return
 	}
 	ofGin := c.pkg == "middleware/ginguard"
-	d.failFields(guard.CheckFields(g.guard, d.typeOf(target), func(f guard.Field) error {
+	d.failFields(adapter.CheckFields(g.guard, d.typeOf(target), func(f adapter.Field) error {
 		v := d.varAt(target, f.Path)
 		if err := d.handlerFault(f, v, ofGin); err != nil {
 			return err
@@ -71,7 +72,7 @@ func (a *adapted) check(g *guard.Guard, path keyexpr.Root) ([]guard.Spec, error)
 	_, faults := middleware.New(plain, a.opts...)
 	all := roots.HTTP(path, a.body)
 	maps.Copy(all, a.own)
-	r, err := g.Prepare(all, a.can...)
+	r, err := adapter.Prepare(g, all, a.can...)
 	if err != nil {
 		return nil, errors.Join(faults, fmt.Errorf("middleware: %w", err))
 	}
@@ -80,7 +81,7 @@ func (a *adapted) check(g *guard.Guard, path keyexpr.Root) ([]guard.Spec, error)
 
 // adapter makes the options of an adapter anew.
 func (d *declarations) adapter(exprs []ast.Expr, slice bool) *adapted {
-	a := &adapted{path: keyexpr.AnyName(), own: make(keyexpr.Roots), can: []guard.Ability{guard.ServesMethods}}
+	a := &adapted{path: keyexpr.AnyName(), own: make(keyexpr.Roots), can: []adapter.Ability{adapter.ServesMethods}}
 	for _, e := range d.spread(&a.declared, exprs, slice) {
 		e = d.follow(e)
 		a.texts = append(a.texts, literals(e)...)
@@ -117,7 +118,7 @@ func (d *declarations) adapterOption(a *adapted, c *call) middleware.Option {
 	case "QueryOnly":
 		a.queryOnly = true
 	case "Fallback":
-		a.can = append(a.can, guard.ServesFallback)
+		a.can = append(a.can, adapter.ServesFallback)
 	}
 	if !known {
 		return middleware.Stream()
@@ -127,7 +128,7 @@ func (d *declarations) adapterOption(a *adapted, c *call) middleware.Option {
 }
 
 // handlerFault says why a field can't hold a handler.
-func (d *declarations) handlerFault(f guard.Field, v *types.Var, gin bool) error {
+func (d *declarations) handlerFault(f adapter.Field, v *types.Var, gin bool) error {
 	switch {
 	case v == nil, gin && isGin(v.Type()), !gin && isHandler(v.Type()):
 		return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/route"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
@@ -92,10 +93,10 @@ func someGuard(opts ...guard.Option) (*guard.Guard, *declared) {
 
 func (d *declarations) requestTags(t types.Type) {
 	g, open := someGuard()
-	err := g.CheckRequest(d.typeOf(t))
+	err := adapter.CheckRequest(g, d.typeOf(t))
 	if err != nil && strings.Contains(err.Error(), "fields marked as key follow the guard's name") {
 		g, open = someGuard(guard.Name(named(t)))
-		err = g.CheckRequest(d.typeOf(t))
+		err = adapter.CheckRequest(g, d.typeOf(t))
 	}
 	texts := d.tagsOf(structs(t, false))
 	onlyBlank := !slices.ContainsFunc(slices.Collect(structOf(t).Fields()), func(f *types.Var) bool { return f.Name() != "_" })
@@ -124,11 +125,11 @@ func (d *declarations) fieldTag(owner types.Type, f *types.Var, tag string, fiel
 	if n, ok := owner.(*types.Named); ok {
 		alone = types.NewNamed(types.NewTypeName(n.Obj().Pos(), n.Obj().Pkg(), n.Obj().Name(), nil), alone, nil)
 	}
-	var check func(guard.Field) error
+	var check func(adapter.Field) error
 	if open.facts = !guardable(f.Type()); open.facts {
-		check = func(g guard.Field) error { return d.handlerTag(g, f.Type()) }
+		check = func(g adapter.Field) error { return d.handlerTag(g, f.Type()) }
 	}
-	err := guard.CheckFields(g, d.typeOf(alone), check)
+	err := adapter.CheckFields(g, d.typeOf(alone), check)
 	for _, fault := range open.filtered(err) {
 		if !strings.HasSuffix(fault.message, "no field has a guard tag") {
 			d.failOne(fault, field.Tag, []*ast.BasicLit{field.Tag})
@@ -151,7 +152,7 @@ func isContext(t types.Type) bool {
 }
 
 // handlerTag checks the tag of a field that holds a handler, or something of another adapter.
-func (d *declarations) handlerTag(f guard.Field, t types.Type) error {
+func (d *declarations) handlerTag(f adapter.Field, t types.Type) error {
 	gin, plain := isGin(t), isHandler(t)
 	if !gin && !plain {
 		spec := f.Guard.Spec()
@@ -162,7 +163,7 @@ func (d *declarations) handlerTag(f guard.Field, t types.Type) error {
 	if err != nil {
 		return err
 	}
-	_, err = (&adapted{can: []guard.Ability{guard.ServesMethods, guard.ServesFallback}}).check(f.Guard, path)
+	_, err = (&adapted{can: []adapter.Ability{adapter.ServesMethods, adapter.ServesFallback}}).check(f.Guard, path)
 	return err
 }
 

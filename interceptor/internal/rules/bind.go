@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/roots"
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
@@ -33,7 +34,7 @@ type Bound struct {
 	Rule      string     // what it comes from
 	Spec      guard.Spec // as it was made; the name stays
 	Streaming bool
-	Runner    *guard.Runner
+	Runner    adapter.Runner
 	Request   reflect.Type             // what handlers get, a pointer
 	Response  protoreflect.MessageType // nil: not known
 	Fallback  *Fallback                // or nil
@@ -187,18 +188,18 @@ func (b *binder) prepare(r Rule, name string) (*Bound, error) {
 	if m.Request.Kind() != reflect.Pointer {
 		return nil, r.errorf("handlers get a pointer, so the request type can't be %v", m.Request)
 	}
-	var can []guard.Ability
+	var can []adapter.Ability
 	if m.Fallback = r.instead; m.Fallback != nil {
 		if err := m.Fallback.fits(m); err != nil {
 			return nil, r.errorf("%w", err)
 		}
-		can = append(can, guard.ServesFallback)
+		can = append(can, adapter.ServesFallback)
 	}
 	if m.Single && m.Response == nil {
-		can = append(can, guard.MustAnswer)
+		can = append(can, adapter.MustAnswer)
 	}
 	var err error
-	m.Runner, err = r.guard.Prepare(roots.RPC(keyexpr.Type(m.Request)), can...) // whose errors name the guard
+	m.Runner, err = adapter.Prepare(r.guard, roots.RPC(keyexpr.Type(m.Request)), can...) // whose errors name the guard
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ type (
 	context struct{}
 	opts    struct{}
 	w       struct{}
+	adapter struct{}
 )
 
 //latchkey:guard call:#{ctx}:#{call}
@@ -32,5 +33,5 @@ func call(_ stdcontext.Context, ctx guard, call lock) (a, p guard, key error) {
 var (
 	errors = call
 	err    = stderrors.ErrUnsupported
-	_      = []any{context{}, opts{}, w{}, next{}, err, errors}
+	_      = []any{context{}, opts{}, w{}, adapter{}, next{}, err, errors}
 )

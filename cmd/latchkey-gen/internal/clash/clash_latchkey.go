@@ -7,6 +7,7 @@ import (
 	errors_ "errors"
 
 	guard_ "github.com/latchkey-go/latchkey/guard"
+	adapter_ "github.com/latchkey-go/latchkey/guard/adapter"
 	lock_ "github.com/latchkey-go/latchkey/lock"
 )
 
@@ -21,7 +22,7 @@ type guardedLocker struct {
 var _ locker = (*guardedLocker)(nil)
 
 // guardLocker puts the guards that the directives of [locker] declare in front of next. Their locks are those of locker,
-// and the options are for all of them; directives have the last word. See [guard.Wrap].
+// and the options are for all of them; directives have the last word. See [adapter.Wrap].
 func guardLocker(locker_ lock_.Locker, next_ locker, opts_ ...guard_.Option) (*guardedLocker, error) {
 	switch next_.(type) {
 	case nil:
@@ -30,8 +31,8 @@ func guardLocker(locker_ lock_.Locker, next_ locker, opts_ ...guard_.Option) (*g
 		return nil, errors_.New("guardLocker: next is guarded already")
 	}
 	w_ := &guardedLocker{next_: next_}
-	err_ := guard_.Wrap(locker_, opts_,
-		guard_.Directive[lockerGuardArgs, lockerGuardResults]{
+	err_ := adapter_.Wrap(locker_, opts_,
+		adapter_.Directive[lockerGuardArgs, lockerGuardResults]{
 			Name: "locker.guard",
 			Text: "x:#{context}",
 			Of:   locker.guard,
@@ -48,7 +49,7 @@ func guardLocker(locker_ lock_.Locker, next_ locker, opts_ ...guard_.Option) (*g
 			},
 			To: &w_.guard_,
 		},
-		guard_.Directive[lock, locker]{
+		adapter_.Directive[lock, locker]{
 			Name: "locker.Lock",
 			Text: "y:#{next}",
 			Of:   locker.Lock,
@@ -56,7 +57,7 @@ func guardLocker(locker_ lock_.Locker, next_ locker, opts_ ...guard_.Option) (*g
 			Call: next_.Lock,
 			To:   &w_.lock,
 		},
-		guard_.Directive[lock, struct{}]{
+		adapter_.Directive[lock, struct{}]{
 			Name: "locker.Select",
 			Text: "z:#{next}",
 			Of:   locker.Select,
@@ -113,11 +114,11 @@ type lockerGuardResults struct {
 //
 //	call:#{ctx}:#{call}
 //
-// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].
 func guardCall(locker_ lock_.Locker, opts_ ...guard_.Option) (func(ctx_ context_.Context, ctx guard, call lock) (guard, guard, error), error) {
 	var call_ func(context_.Context, callArgs) (callResults, error)
-	err_ := guard_.Wrap(locker_, opts_,
-		guard_.Directive[callArgs, callResults]{
+	err_ := adapter_.Wrap(locker_, opts_,
+		adapter_.Directive[callArgs, callResults]{
 			Name: "call",
 			Text: "call:#{ctx}:#{call}",
 			Of:   call,

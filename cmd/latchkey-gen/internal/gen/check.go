@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/internal/gotype"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
@@ -44,7 +45,7 @@ func fits(m *method, world *gotype.World) (spec guard.Spec, err error) {
 	if err != nil {
 		return spec, err
 	}
-	return g.CheckDirective(m.guardName(), m.directive.text, m.argNames(), world.Of(m.sig))
+	return adapter.CheckDirective(g, m.guardName(), m.directive.text, m.argNames(), world.Of(m.sig))
 }
 
 // sentence is err without the names that its place says already.

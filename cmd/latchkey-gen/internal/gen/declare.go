@@ -49,7 +49,7 @@ func (m *method) guardName() string {
 // args are the parameters behind the context, and results those before the error.
 func (m *method) args() []param { return m.params[1:] }
 
-// argNames are what guard.Directive calls Args.
+// argNames are what adapter.Directive calls Args.
 func (m *method) argNames() string {
 	var names []string
 	for _, a := range m.args() {

@@ -9,9 +9,9 @@ import (
 type emitter struct {
 	*printer
 	*wrapper
-	guard, lock    string // the names of the packages
-	declared, used string // type parameters
-	next           string // the field with what is wrapped
+	guard, adapter, lock string // the names of the packages
+	declared, used       string // type parameters
+	next                 string // the field with what is wrapped
 }
 
 // wrapperType writes the wrapper of an interface.
@@ -34,7 +34,7 @@ func (e *emitter) wrapperType() {
 		e.f("func _%s() { var _ %s%s = (%s)(nil) }\n\n", e.declared, e.name, e.used, self)
 	}
 	e.f("// %s puts the guards that the directives of [%s] declare in front of next. Their locks are those of locker,\n", e.constructor(), e.name)
-	e.f("// and the options are for all of them; directives have the last word. See [guard.Wrap].\n")
+	e.f("// and the options are for all of them; directives have the last word. See [adapter.Wrap].\n")
 	e.head(e.name+e.used, self)
 	e.f("switch %s.(type) {\ncase nil:\nreturn nil, %s.New(%q)\n", e.local("next"), e.imports["errors"], e.constructor()+": next is nil")
 	e.f("case %s:\nreturn nil, %s.New(%q)\n}\n", self, e.imports["errors"], e.constructor()+": next is guarded already")
@@ -64,7 +64,7 @@ func (e *emitter) head(next, result string) {
 }
 
 func (e *emitter) wrap() {
-	e.f("%s := %s.Wrap(%s, %s,\n", e.local("err"), e.guard, e.local("locker"), e.local("opts"))
+	e.f("%s := %s.Wrap(%s, %s,\n", e.local("err"), e.adapter, e.local("locker"), e.local("opts"))
 }
 
 // local is a name in a constructor, which must not hide what the package calls so.
@@ -191,7 +191,7 @@ func (e *emitter) callType(m *method) string {
 // set to the guarded call.
 func (e *emitter) directive(m *method, of, next, to string) {
 	args := m.args()
-	e.f("%s.Directive[%s, %s]{\n", e.guard, e.argsType(m), e.resultsType(m))
+	e.f("%s.Directive[%s, %s]{\n", e.adapter, e.argsType(m), e.resultsType(m))
 	e.f("Name: %q,\nText: %s,\nOf: %s,\n", m.guardName(), quote(m.directive.text), of)
 	if named := m.argNames(); named != "" {
 		e.f("Args: %q,\n", named)
@@ -292,7 +292,7 @@ func (e *emitter) function() {
 	}
 	call := fresh(e.local("call"), taken)
 	e.f("// %s returns [%s] behind the guard %q:\n//\n//\t%s\n//\n", e.constructor(), e.name, m.guard, m.directive.text)
-	e.f("// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].\n")
+	e.f("// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].\n")
 	signature := "func(" + e.params(m.params, m.sig.Variadic()) + ") " + e.resultList(m)
 	e.head("", signature)
 	e.f("var %s %s\n", call, e.callType(m))

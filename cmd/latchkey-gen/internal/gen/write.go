@@ -59,9 +59,10 @@ func (p *pkg) write(s source) []byte {
 		w.names[local] = true // which constructors use
 	}
 	guard, lock := w.imported(root+"/guard", "guard"), w.imported(root+"/lock", "lock")
+	adapter := w.imported(root+"/guard/adapter", "adapter")
 	w.imported("context", "context")
 	for _, made := range s.wrappers {
-		e := &emitter{printer: w, wrapper: made, guard: guard, lock: lock}
+		e := &emitter{printer: w, wrapper: made, guard: guard, adapter: adapter, lock: lock}
 		if made.iface {
 			e.wrapperType()
 		} else {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -13,11 +14,11 @@ import (
 //
 //	order:#{id}:#{call}; hold=1m
 //
-// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].
 func GuardSettle(locker lock.Locker, opts ...guard.Option) (func(ctx context.Context, id string, call Tenant, amounts ...int64) (int64, error), error) {
 	var call_ func(context.Context, settleArgs) (int64, error)
-	err := guard.Wrap(locker, opts,
-		guard.Directive[settleArgs, int64]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[settleArgs, int64]{
 			Name: "Settle",
 			Text: "order:#{id}:#{call}; hold=1m",
 			Of:   Settle,
@@ -53,11 +54,11 @@ type settleArgs struct {
 //
 //	; wait=2s
 //
-// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].
 func guardReset(locker lock.Locker, opts ...guard.Option) (func(ctx context.Context, req Tagged) error, error) {
 	var call func(context.Context, Tagged) (struct{}, error)
-	err := guard.Wrap(locker, opts,
-		guard.Directive[Tagged, struct{}]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[Tagged, struct{}]{
 			Name: "reset",
 			Text: "; wait=2s",
 			Of:   reset,
@@ -78,11 +79,11 @@ func guardReset(locker lock.Locker, opts ...guard.Option) (func(ctx context.Cont
 //
 //	nightly; busy=fallback; outage=fail
 //
-// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].
 func GuardNightly(locker lock.Locker, opts ...guard.Option) (func(ctx context.Context) error, error) {
 	var call func(context.Context, struct{}) (struct{}, error)
-	err := guard.Wrap(locker, opts,
-		guard.Directive[struct{}, struct{}]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[struct{}, struct{}]{
 			Name: "Nightly",
 			Text: "nightly; busy=fallback; outage=fail",
 			Of:   Nightly,
@@ -103,11 +104,11 @@ func GuardNightly(locker lock.Locker, opts ...guard.Option) (func(ctx context.Co
 //
 //	count:#{n}
 //
-// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].
 func GuardCount(locker lock.Locker, opts ...guard.Option) (func(ctx context.Context, n int) (int, error), error) {
 	var call func(context.Context, int) (int, error)
-	err := guard.Wrap(locker, opts,
-		guard.Directive[int, int]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[int, int]{
 			Name: "Count",
 			Text: "count:#{n}",
 			Of:   Count,
@@ -126,11 +127,11 @@ func GuardCount(locker lock.Locker, opts ...guard.Option) (func(ctx context.Cont
 //
 //	both
 //
-// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].
 func GuardBoth(locker lock.Locker, opts ...guard.Option) (func(ctx context.Context) (*Receipt, error, error), error) {
 	var call func(context.Context, struct{}) (bothResults, error)
-	err := guard.Wrap(locker, opts,
-		guard.Directive[struct{}, bothResults]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[struct{}, bothResults]{
 			Name: "Both",
 			Text: "both",
 			Of:   Both,
@@ -159,11 +160,11 @@ type bothResults struct {
 //
 //	notify:#{order.Customer.Name}
 //
-// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].
 func GuardNotify(locker lock.Locker, opts ...guard.Option) (func(ctx context.Context, order *RefundRequest) (string, error), error) {
 	var call func(context.Context, *RefundRequest) (string, error)
-	err := guard.Wrap(locker, opts,
-		guard.Directive[*RefundRequest, string]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[*RefundRequest, string]{
 			Name: "Notify",
 			Text: "notify:#{order.Customer.Name}",
 			Of:   Notify,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey-gen/internal/store"
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -23,7 +24,7 @@ type GuardedCache[K comparable, V fmt.Stringer] struct {
 func _[K comparable, V fmt.Stringer]() { var _ Cache[K, V] = (*GuardedCache[K, V])(nil) }
 
 // GuardCache puts the guards that the directives of [Cache] declare in front of next. Their locks are those of locker,
-// and the options are for all of them; directives have the last word. See [guard.Wrap].
+// and the options are for all of them; directives have the last word. See [adapter.Wrap].
 func GuardCache[K comparable, V fmt.Stringer](locker lock.Locker, next Cache[K, V], opts ...guard.Option) (*GuardedCache[K, V], error) {
 	switch next.(type) {
 	case nil:
@@ -32,8 +33,8 @@ func GuardCache[K comparable, V fmt.Stringer](locker lock.Locker, next Cache[K, 
 		return nil, errors.New("GuardCache: next is guarded already")
 	}
 	w := &GuardedCache[K, V]{next: next}
-	err := guard.Wrap(locker, opts,
-		guard.Directive[cachePutArgs[K, V], V]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[cachePutArgs[K, V], V]{
 			Name: "Cache.Put",
 			Text: "cache:#{k}",
 			Of:   Cache[K, V].Put,
@@ -47,7 +48,7 @@ func GuardCache[K comparable, V fmt.Stringer](locker lock.Locker, next Cache[K, 
 			Call: func(ctx context.Context, a cachePutArgs[K, V]) (V, error) { return next.Put(ctx, a.k, a.v) },
 			To:   &w.put,
 		},
-		guard.Directive[store.Place, struct{}]{
+		adapter.Directive[store.Place, struct{}]{
 			Name: "Cache.Drop",
 			Text: "place:#{p.City}",
 			Of:   Cache[K, V].Drop,
@@ -55,7 +56,7 @@ func GuardCache[K comparable, V fmt.Stringer](locker lock.Locker, next Cache[K, 
 			Call: func(ctx context.Context, a store.Place) (struct{}, error) { return struct{}{}, next.Drop(ctx, a) },
 			To:   &w.drop,
 		},
-		guard.Directive[cacheLoadArgs[K, V], struct{}]{
+		adapter.Directive[cacheLoadArgs[K, V], struct{}]{
 			Name: "Cache.Load",
 			Text: "load:#{name}",
 			Of:   Cache[K, V].Load,
@@ -125,7 +126,7 @@ type guardedLoader[T any] struct {
 func _[T any]() { var _ loader[T] = (*guardedLoader[T])(nil) }
 
 // guardLoader puts the guards that the directives of [loader] declare in front of next. Their locks are those of locker,
-// and the options are for all of them; directives have the last word. See [guard.Wrap].
+// and the options are for all of them; directives have the last word. See [adapter.Wrap].
 func guardLoader[T any](locker lock.Locker, next loader[T], opts ...guard.Option) (*guardedLoader[T], error) {
 	switch next.(type) {
 	case nil:
@@ -134,8 +135,8 @@ func guardLoader[T any](locker lock.Locker, next loader[T], opts ...guard.Option
 		return nil, errors.New("guardLoader: next is guarded already")
 	}
 	w := &guardedLoader[T]{next: next}
-	err := guard.Wrap(locker, opts,
-		guard.Directive[loaderLoadArgs[T], struct{}]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[loaderLoadArgs[T], struct{}]{
 			Name: "loader.Load",
 			Text: "load:#{name}",
 			Of:   loader[T].Load,
@@ -175,11 +176,11 @@ type loaderLoadArgs[T any] struct {
 //
 //	#{[string(a), string(b)]}; when=a != b
 //
-// The lock is that of locker, and the directive has the last word over the options. See [guard.Wrap].
+// The lock is that of locker, and the directive has the last word over the options. See [adapter.Wrap].
 func GuardSwap[T ~string, L []T](locker lock.Locker, opts ...guard.Option) (func(ctx context.Context, a T, b T, rest L) (T, error), error) {
 	var call func(context.Context, swapArgs[T, L]) (T, error)
-	err := guard.Wrap(locker, opts,
-		guard.Directive[swapArgs[T, L], T]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[swapArgs[T, L], T]{
 			Name: "Swap",
 			Text: "#{[string(a), string(b)]}; when=a != b",
 			Of:   Swap[T, L],

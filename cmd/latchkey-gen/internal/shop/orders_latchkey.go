@@ -10,6 +10,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/cmd/latchkey-gen/internal/store"
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -30,7 +31,7 @@ type GuardedOrders struct {
 var _ Orders = (*GuardedOrders)(nil)
 
 // GuardOrders puts the guards that the directives of [Orders] declare in front of next. Their locks are those of locker,
-// and the options are for all of them; directives have the last word. See [guard.Wrap].
+// and the options are for all of them; directives have the last word. See [adapter.Wrap].
 func GuardOrders(locker lock.Locker, next Orders, opts ...guard.Option) (*GuardedOrders, error) {
 	switch next.(type) {
 	case nil:
@@ -39,8 +40,8 @@ func GuardOrders(locker lock.Locker, next Orders, opts ...guard.Option) (*Guarde
 		return nil, errors.New("GuardOrders: next is guarded already")
 	}
 	w := &GuardedOrders{next: next}
-	err := guard.Wrap(locker, opts,
-		guard.Directive[ordersPayArgs, Receipt]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[ordersPayArgs, Receipt]{
 			Name: "Orders.Pay",
 			Text: "order:#{id}; wait=5s; lease=30s; kind=fair",
 			Of:   Orders.Pay,
@@ -54,14 +55,14 @@ func GuardOrders(locker lock.Locker, next Orders, opts ...guard.Option) (*Guarde
 			Call: func(ctx context.Context, a ordersPayArgs) (Receipt, error) { return next.Pay(ctx, a.id, a.cents) },
 			To:   &w.pay,
 		},
-		guard.Directive[RefundRequest, struct{}]{
+		adapter.Directive[RefundRequest, struct{}]{
 			Name: "Orders.Refund",
 			Text: "refund:#{req.Tenant}:#{lower(req.order_id)}-#{req.Seq}/#{req.Customer?.Parent.Name}/#{req.By}; when=req.Seq > 0",
 			Of:   Orders.Refund,
 			Call: func(ctx context.Context, a RefundRequest) (struct{}, error) { return struct{}{}, next.Refund(ctx, a) },
 			To:   &w.refund,
 		},
-		guard.Directive[*RefundRequest, ordersCancelResults]{
+		adapter.Directive[*RefundRequest, ordersCancelResults]{
 			Name: "Orders.Cancel",
 			Text: "order:#{order.OrderID}; name=orders.cancel",
 			Of:   Orders.Cancel,
@@ -72,14 +73,14 @@ func GuardOrders(locker lock.Locker, next Orders, opts ...guard.Option) (*Guarde
 			},
 			To: &w.cancel,
 		},
-		guard.Directive[struct{}, struct{}]{
+		adapter.Directive[struct{}, struct{}]{
 			Name: "Orders.Close",
 			Text: "nightly-close; busy=skip; switchable",
 			Of:   Orders.Close,
 			Call: func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, next.Close(ctx) },
 			To:   &w.close,
 		},
-		guard.Directive[ordersMoveArgs, ordersMoveResults]{
+		adapter.Directive[ordersMoveArgs, ordersMoveResults]{
 			Name: "Orders.Move",
 			Text: "#{[from, to]}; when=len(how) < 3",
 			Of:   Orders.Move,
@@ -99,14 +100,14 @@ func GuardOrders(locker lock.Locker, next Orders, opts ...guard.Option) (*Guarde
 			},
 			To: &w.move,
 		},
-		guard.Directive[*RefundRequest, Receipt]{
+		adapter.Directive[*RefundRequest, Receipt]{
 			Name: "Orders.Reserve",
 			Text: "stock:#{map(req.Lines, .SKU)}:#{req.Zone}",
 			Of:   Orders.Reserve,
 			Call: next.Reserve,
 			To:   &w.reserve,
 		},
-		guard.Directive[ordersMarkArgs, ordersMarkResults]{
+		adapter.Directive[ordersMarkArgs, ordersMarkResults]{
 			Name: "Orders.Mark",
 			Text: "mark:#{r.City}:#{err}",
 			Of:   Orders.Mark,
@@ -128,7 +129,7 @@ func GuardOrders(locker lock.Locker, next Orders, opts ...guard.Option) (*Guarde
 			},
 			To: &w.mark,
 		},
-		guard.Directive[[]uint16, struct{}]{
+		adapter.Directive[[]uint16, struct{}]{
 			Name: "Orders.Archive",
 			Text: "archive:#{ids}",
 			Of:   Orders.Archive,
@@ -136,7 +137,7 @@ func GuardOrders(locker lock.Locker, next Orders, opts ...guard.Option) (*Guarde
 			Call: func(ctx context.Context, a []uint16) (struct{}, error) { return struct{}{}, next.Archive(ctx, a...) },
 			To:   &w.archive,
 		},
-		guard.Directive[store.Place, int]{
+		adapter.Directive[store.Place, int]{
 			Name: "Orders.Read",
 			Text: "store:#{p.Zone}-#{p.Box}; kind=read",
 			Of:   Orders.Read,
@@ -282,7 +283,7 @@ type guardedArchive struct {
 var _ archive = (*guardedArchive)(nil)
 
 // guardArchive puts the guards that the directives of [archive] declare in front of next. Their locks are those of locker,
-// and the options are for all of them; directives have the last word. See [guard.Wrap].
+// and the options are for all of them; directives have the last word. See [adapter.Wrap].
 func guardArchive(locker lock.Locker, next archive, opts ...guard.Option) (*guardedArchive, error) {
 	switch next.(type) {
 	case nil:
@@ -291,8 +292,8 @@ func guardArchive(locker lock.Locker, next archive, opts ...guard.Option) (*guar
 		return nil, errors.New("guardArchive: next is guarded already")
 	}
 	w := &guardedArchive{next: next}
-	err := guard.Wrap(locker, opts,
-		guard.Directive[[]uint16, struct{}]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[[]uint16, struct{}]{
 			Name: "archive.Archive",
 			Text: "archive:#{ids}",
 			Of:   archive.Archive,

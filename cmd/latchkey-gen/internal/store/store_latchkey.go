@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -19,7 +20,7 @@ type GuardedReader struct {
 var _ Reader = (*GuardedReader)(nil)
 
 // GuardReader puts the guards that the directives of [Reader] declare in front of next. Their locks are those of locker,
-// and the options are for all of them; directives have the last word. See [guard.Wrap].
+// and the options are for all of them; directives have the last word. See [adapter.Wrap].
 func GuardReader(locker lock.Locker, next Reader, opts ...guard.Option) (*GuardedReader, error) {
 	switch next.(type) {
 	case nil:
@@ -28,8 +29,8 @@ func GuardReader(locker lock.Locker, next Reader, opts ...guard.Option) (*Guarde
 		return nil, errors.New("GuardReader: next is guarded already")
 	}
 	w := &GuardedReader{next: next}
-	err := guard.Wrap(locker, opts,
-		guard.Directive[Place, int]{
+	err := adapter.Wrap(locker, opts,
+		adapter.Directive[Place, int]{
 			Name: "Reader.Read",
 			Text: "store:#{p.Zone}-#{p.Box}; kind=read",
 			Of:   Reader.Read,

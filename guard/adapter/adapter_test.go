@@ -1,4 +1,4 @@
-package guard
+package adapter_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
@@ -15,21 +17,21 @@ func TestAbilitiesOfAdapters(t *testing.T) {
 	roots := keyexpr.Roots{"method": keyexpr.TypeFor[string]()}
 	for _, tt := range []struct {
 		name string
-		spec Spec
-		can  []Ability
+		spec guard.Spec
+		can  []adapter.Ability
 		want string // a part of the error; empty if there is none
 	}{
-		{"methods", Spec{Methods: "POST"}, []Ability{ServesMethods}, ""},
-		{"methods without HTTP", Spec{Methods: "POST"}, []Ability{ServesFallback}, "methods=POST"},
-		{"fallback", Spec{Busy: RunFallback}, []Ability{ServesFallback}, ""},
-		{"fallback for one", Spec{Busy: Skip}, []Ability{ServesFallback}, ""},
-		{"fallback without one", Spec{Outage: RunFallback}, []Ability{ServesMethods}, "policy fallback without a fallback"},
-		{"idle fallback", Spec{Busy: Skip, Outage: RunUnlocked}, []Ability{ServesFallback}, "never runs"},
+		{"methods", guard.Spec{Methods: "POST"}, []adapter.Ability{adapter.ServesMethods}, ""},
+		{"methods without HTTP", guard.Spec{Methods: "POST"}, []adapter.Ability{adapter.ServesFallback}, "methods=POST"},
+		{"fallback", guard.Spec{Busy: guard.RunFallback}, []adapter.Ability{adapter.ServesFallback}, ""},
+		{"fallback for one", guard.Spec{Busy: guard.Skip}, []adapter.Ability{adapter.ServesFallback}, ""},
+		{"fallback without one", guard.Spec{Outage: guard.RunFallback}, []adapter.Ability{adapter.ServesMethods}, "policy fallback without a fallback"},
+		{"idle fallback", guard.Spec{Busy: guard.Skip, Outage: guard.RunUnlocked}, []adapter.Ability{adapter.ServesFallback}, "never runs"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.spec.Name, tt.spec.Key = "order.settle", "order:#{method}"
-			g := Must(New(memlock.New(), FromSpec(tt.spec)))
-			_, err := g.Prepare(roots, tt.can...)
+			g := guard.Must(guard.New(memlock.New(), guard.FromSpec(tt.spec)))
+			_, err := adapter.Prepare(g, roots, tt.can...)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("Prepare = %v, want %q in it", err, tt.want)
 			}
@@ -38,8 +40,8 @@ func TestAbilitiesOfAdapters(t *testing.T) {
 			}
 		})
 	}
-	g := Must(New(memlock.New(), Name("pay"), Key("#{req}"), Methods("POST")))
-	if _, err := Func(g, func(context.Context, string) (int, error) { return 0, nil }); err == nil || !strings.Contains(err.Error(), "methods") {
+	g := guard.Must(guard.New(memlock.New(), guard.Name("pay"), guard.Key("#{req}"), guard.Methods("POST")))
+	if _, err := guard.Func(g, func(context.Context, string) (int, error) { return 0, nil }); err == nil || !strings.Contains(err.Error(), "methods") {
 		t.Errorf("Func = %v, want that it has no methods", err)
 	}
 }
@@ -55,13 +57,13 @@ func TestRunOrRunsTheFallback(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	g := Must(New(locker, Name("order.settle"), Key("order:#{method}")))
-	r := Must(g.Prepare(keyexpr.Roots{"method": keyexpr.TypeFor[string]()}, ServesFallback))
+	g := guard.Must(guard.New(locker, guard.Name("order.settle"), guard.Key("order:#{method}")))
+	r := guard.Must(adapter.Prepare(g, keyexpr.Roots{"method": keyexpr.TypeFor[string]()}, adapter.ServesFallback))
 	own := errors.New("own")
 	ran, err := r.RunOr(t.Context(), func(string) (any, error) { return "POST", nil },
 		func(context.Context) error { t.Error("the work ran"); return nil },
 		func(_ context.Context, err error) error {
-			if !errors.Is(err, ErrBusy) {
+			if !errors.Is(err, guard.ErrBusy) {
 				t.Errorf("reason = %v, want ErrBusy", err)
 			}
 			return own

@@ -1,4 +1,4 @@
-package guard_test
+package adapter_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -18,9 +19,9 @@ var roots = keyexpr.Roots{
 	"body":   {},
 }
 
-func prepared(t *testing.T, l lock.Locker, opts ...guard.Option) *guard.Runner {
+func prepared(t *testing.T, l lock.Locker, opts ...guard.Option) adapter.Runner {
 	t.Helper()
-	r, err := guard.Must(guard.New(l, append([]guard.Option{guard.Name("server")}, opts...)...)).Prepare(roots)
+	r, err := adapter.Prepare(guard.Must(guard.New(l, append([]guard.Option{guard.Name("server")}, opts...)...)), roots)
 	if err != nil {
 		t.Fatalf("Prepare: %v", err)
 	}
@@ -144,13 +145,13 @@ func TestPrepareIgnoresNothing(t *testing.T) {
 	}{
 		{[]guard.Option{key, guard.Fallback(func(context.Context, Order, error) (int, error) { return 0, nil })}, roots, "Fallback"},
 		{[]guard.Option{keyFunc}, roots, `no request (root "req")`},
-		{[]guard.Option{keyFunc}, keyexpr.Roots{"req": keyexpr.TypeFor[string]()}, "requests of type guard_test.Order"},
+		{[]guard.Option{keyFunc}, keyexpr.Roots{"req": keyexpr.TypeFor[string]()}, "requests of type adapter_test.Order"},
 		{[]guard.Option{guard.Key("order:#{path.idd}")}, roots, "did you mean id?"},
 		{[]guard.Option{guard.Key("order:#{header.X}")}, roots, "header"},
 	}
 	for _, tt := range tests {
 		g := guard.Must(guard.New(newSpy(), append(tt.opts, guard.Name("server"))...))
-		if _, err := g.Prepare(tt.roots); err == nil || !strings.Contains(err.Error(), tt.want) ||
+		if _, err := adapter.Prepare(g, tt.roots); err == nil || !strings.Contains(err.Error(), tt.want) ||
 			!strings.Contains(err.Error(), `guard "server"`) {
 			t.Errorf("Prepare: %v, want an error with %s and the guard's name", err, tt.want)
 		}
@@ -160,7 +161,7 @@ func TestPrepareIgnoresNothing(t *testing.T) {
 func TestKeyFuncOfAdapter(t *testing.T) {
 	g := guard.Must(guard.New(newSpy(), guard.Name("server"),
 		guard.KeyFunc(func(o *Order) (string, error) { return o.ID, nil })))
-	r, err := g.Prepare(keyexpr.Roots{"req": keyexpr.TypeFor[*Order]()})
+	r, err := adapter.Prepare(g, keyexpr.Roots{"req": keyexpr.TypeFor[*Order]()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,5 +181,31 @@ func TestKeyFuncOfAdapter(t *testing.T) {
 		if !errors.Is(err, tt.want) {
 			t.Errorf("Run with %T: %v, want %v", tt.request, err, tt.want)
 		}
+	}
+}
+
+func TestStackOfAdapters(t *testing.T) {
+	l := newSpy()
+	a := guard.Must(guard.New(l, guard.Name("a"), guard.Key("a:#{path.id}")))
+	b := guard.Must(guard.New(l, guard.Name("b"), guard.Key("b:#{path.id}"), guard.Busy(guard.Skip)))
+	r, err := adapter.Prepare(guard.Must(guard.Stack(a, b)), roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := func(string) (any, error) {
+		return keyexpr.Lookup(func(string) (string, bool, error) { return "7", true, nil }), nil
+	}
+	own := errors.New("own")
+	if ran, err := r.Run(t.Context(), facts, func(context.Context) error { return own }); !ran || err != own {
+		t.Errorf("Run = %v, %v", ran, err)
+	}
+	l.refuse = map[string]error{"b:7": lock.ErrBusy}
+	if ran, err := r.Run(t.Context(), facts, func(context.Context) error { return own }); ran || err != nil {
+		t.Errorf("Run of what is skipped = %v, %v", ran, err)
+	}
+	l.check(t, "acquire a:7", "acquire b:7", "release b:7", "release a:7", "acquire a:7", "acquire b:7", "release a:7")
+	c := guard.Must(guard.New(l, guard.Name("c"), guard.Key("c:#{path.idd}")))
+	if _, err := adapter.Prepare(guard.Must(guard.Stack(a, c)), roots); err == nil || !strings.Contains(err.Error(), `guard "c"`) {
+		t.Errorf("Prepare: %v, want the mistake of the second", err)
 	}
 }
