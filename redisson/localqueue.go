@@ -279,6 +279,8 @@ func (l *localQueues) give(p *place, g grant) bool {
 	}
 	if g.answer != nil {
 		p.queue.news = news{heard: true, busyUntil: g.answer.Sent.Add(p.lease)}
+	} else {
+		p.queue.resumeLocked() // no release will tell it
 	}
 	return true
 }
