@@ -3,11 +3,11 @@ package guard
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 // Adapter is for package guard/adapter, where adapters and generators find what they need of a guard. Nobody else calls it.
@@ -19,28 +19,35 @@ type adapter struct{ *Guard }
 // Runner returns what runs the calls of a guard that is fitted. Package adapter documents its methods, too.
 func (a adapter) Runner() *runner { return a.fitted }
 
-// abilities are what an adapter does for a Spec that not all can do; see adapter.Ability.
-type abilities struct{ methods, fallback, answer bool }
+// abilities are what an adapter does for a Spec that not all can do; see adapter.Ability. Lead leads.
+type abilities struct{ methods, fallback, answer, leads bool }
 
-// admit describes what s wants and neither the guard nor its adapter does, and fills in what a fallback implies.
+// admit describes what s wants and neither the guard nor its adapter does, and fills in what a fallback or Lead implies.
 // In a struct that is bound, the tag of a field may do without the fallback of all.
 func (s *Spec) admit(own, tagged bool, can abilities) (faults []error) {
 	if can.fallback {
 		s.implyFallback()
 	}
+	if can.leads && s.given()&fieldWait == 0 {
+		s.Wait = Forever
+	}
+	check := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
 	runs := s.fallsBack()
-	if runs && !own && !can.fallback {
-		faults = append(faults, errors.New("policy fallback without a fallback: give Fallback"))
-	}
-	if can.fallback && !runs && !tagged {
-		faults = append(faults, s.idleFallback())
-	}
-	if can.answer && (s.Busy == Skip || s.Outage == Skip) {
-		faults = append(faults, errors.New("a skipped call must answer something, but the type of its responses is not known: let the guard fail"))
-	}
-	if s.Methods != "" && !can.methods {
-		faults = append(faults, fmt.Errorf("methods=%s is about requests of HTTP, which there are none of here", s.Methods))
-	}
+	check(runs && !own && !can.fallback, "policy fallback without a fallback: give Fallback")
+	check(can.fallback && !runs && !tagged, "%w", s.idleFallback())
+	check(can.answer && (s.Busy == Skip || s.Outage == Skip),
+		"a skipped call must answer something, but the type of its responses is not known: let the guard fail")
+	check(s.Methods != "" && !can.methods, "methods=%s is about requests of HTTP, which there are none of here", s.Methods)
+	check(can.leads && s.Wait != Forever, "Lead with wait=%v: it waits for as long as its context, so leave it out", s.Wait)
+	check(can.leads && (s.Busy != Fail || s.Outage != Fail), "Lead with busy=%v and outage=%v: it stands again by itself, so leave them out", s.Busy, s.Outage)
+	check(can.leads && s.When != "", "Lead with when=%s: where that is false, everybody would lead", s.When)
+	check(can.leads && s.Switchable, "Lead with switchable: switched off, everybody would lead")
+	check(can.leads && s.Hold > 0, "Lead with hold=%v: the lock would be held while nobody leads", s.Hold)
+	check(can.leads && (s.Kind == lock.Read || s.Kind == lock.Permit), "Lead with kind=%v: several would lead at a time", s.Kind)
 	return faults
 }
 

@@ -16,6 +16,7 @@
 //	Job          func(context.Context) error
 //	Try          the same as Func, and returns a Result that tells a skipped call from one that was done
 //	Do           a function literal, at once
+//	Lead         func(context.Context) error, while this process is the leader
 //	Bind         all functions of a struct that have a guard tag, with any arguments and results
 //
 // Adapters for servers, and code that is generated, build on package guard/adapter.

@@ -25,7 +25,7 @@ type DrainReport struct {
 
 // Drain lets no new calls in, refuses those that are in line for a lock, and waits until the others have ended and given
 // back their locks. What a running call does under its lock, further guarded calls included, goes on as ever. A Stack is one
-// call, which is in line until it has all of its locks. What the mode Shadow measures belongs to its call.
+// call, which is in line until it has all of its locks. What the mode Shadow measures belongs to its call. Only a Lead is told to end.
 //
 // The error says which guards were still running when ctx ended. Nothing is undone then: Drain may be called once more.
 func (r *Registry) Drain(ctx context.Context) (DrainReport, error) {

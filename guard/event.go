@@ -39,7 +39,7 @@ var outcomes = [...]string{
 // Outcomes is adapter.Outcomes.
 func (adapter) Outcomes() []string { return slices.Clone(outcomes[:]) }
 
-// Event is the account of one guarded call. It has no key in it, but the texts of its errors can quote the request or
+// Event is the account of one guarded call, or says that Lead has been elected. It has no key in it, but the texts of its errors can quote the request or
 // the lock service.
 type Event struct {
 	// Guard is the name of the guard, Template its key template, which is empty for a KeyFunc.
@@ -62,6 +62,8 @@ type Event struct {
 	// Release is what went wrong when the locks were given back, and nil if nothing did. It fails the call only where it
 	// matches lock.ErrLost; other locks end by themselves with their lease.
 	Release error
+	// Lead says that the call is one of Lead, which stands again: nobody else gets its error.
+	Lead bool
 
 	keys   *[]string // only for Log; a pointer, so that printing an Event does not show them
 	behind *Event    // of the next guard in a Stack; likewise

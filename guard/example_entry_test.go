@@ -39,6 +39,25 @@ func ExampleJob() {
 	// <nil>
 }
 
+// Of all processes that stand, one leads. Here it is alone, fails once, and leads again with a greater token.
+func ExampleLead() {
+	g := guard.Must(guard.New(memlock.New(), guard.Name("scheduler"), guard.Key("leader:scheduler"), guard.Fenced()))
+	terms := 0
+	err := guard.Lead(context.Background(), g, func(ctx context.Context) error {
+		token, _ := guard.Token(ctx) // for stores that refuse smaller ones
+		fmt.Println("leads with token", token)
+		if terms++; terms == 1 {
+			return errors.New("the queue is not there yet")
+		}
+		return nil // the work is done; most leaders return when ctx ends
+	})
+	fmt.Println(err)
+	// Output:
+	// leads with token 1
+	// leads with token 2
+	// <nil>
+}
+
 // Work that is no function of its own.
 func ExampleDo() {
 	g := guard.Must(guard.New(memlock.New(), guard.Name("order.pay"), guard.Key("order:#{req.OrderID}")))

@@ -15,7 +15,7 @@ import (
 //	WARN   the guard did not do its job, as a Policy let it: unlocked; skipped, fallback and shadow, unless the lock was
 //	       only busy; a lock could not be given back
 //	INFO   the guard did its job, and the work did not run: busy, key, canceled, draining, replaced; skipped, fallback and
-//	       shadow with a lock that was busy
+//	       shadow with a lock that was busy; of Lead, that it was elected, and that its work has ended
 //	DEBUG  all else
 //
 // A line has the guard, the outcome, the times spent waiting and holding, the name of a missing fact, and the reason
@@ -113,7 +113,7 @@ func (l *logger) log(ctx context.Context, e Event) {
 	if pause > 0 {
 		attrs = append(attrs, slog.Duration("pause", pause.Round(time.Millisecond)))
 	}
-	l.LogAttrs(ctx, level, logMessage(e.Outcome), attrs...)
+	l.LogAttrs(ctx, level, logMessage(&e), attrs...)
 }
 
 // attributes are what a line says of e.
@@ -154,12 +154,12 @@ func (l *logger) words(err error, e *Event) string {
 	return redact(err.Error(), keys)
 }
 
-// reason is why a call did not run as declared. The work's own error is none: whoever gets it knows what to do.
+// reason is why a call did not run as declared. The work's own error is none: whoever gets it knows what to do. Nobody gets that of a Lead.
 func (e *Event) reason() error {
 	switch {
 	case e.Refused != nil:
 		return e.Refused
-	case ordinary(e.Outcome):
+	case ordinary(e.Outcome) && !e.Lead:
 		return nil
 	}
 	return e.Err
@@ -171,7 +171,7 @@ func logLevel(e *Event) slog.Level {
 		return slog.LevelError
 	case e.Release != nil, e.Outcome == OutcomeUnlocked, e.Refused != nil && handled(e.Outcome) && failed(e.refusedBy()):
 		return slog.LevelWarn
-	case ordinary(e.Outcome) && e.Refused == nil:
+	case ordinary(e.Outcome) && e.Refused == nil && !e.Lead:
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
@@ -186,9 +186,11 @@ func ordinary(outcome string) bool {
 	return false
 }
 
-// logMessage says in words what outcome means, for those who have not read this package.
-func logMessage(outcome string) string {
-	switch outcome {
+// logMessage says in words what the outcome means, for those who have not read this package.
+func logMessage(e *Event) string {
+	switch e.Outcome {
+	case OutcomeElected:
+		return "guard: elected, and leads"
 	case OutcomeSkipped:
 		return "guard: skipped without the lock"
 	case OutcomeUnlocked:
@@ -217,6 +219,9 @@ func logMessage(outcome string) string {
 		return "guard: refused, too many calls at once"
 	case OutcomeUnsupported, OutcomeFault, OutcomePanic:
 		return "guard: failed"
+	}
+	if e.Lead {
+		return "guard: leads no more"
 	}
 	return "guard: call"
 }

@@ -38,7 +38,7 @@ func (c *call) open(ctx context.Context) {
 	}
 	c.record = &telemetryRecord{span: span, measured: measured}
 	// The outcome until a better one is known, which does not happen if anything panics.
-	c.record.Event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic}
+	c.record.Event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic, Lead: c.leads}
 }
 
 // beginWait notes that the call asks for the locks of keys from now on, until endWait.

@@ -37,6 +37,7 @@ type runner struct {
 	guard     *Guard
 
 	afterRelease []func(context.Context, Event)
+	leads        bool // for Lead
 
 	releaseTimeout time.Duration
 	maxRetryAfter  time.Duration // 0 is none
@@ -48,21 +49,26 @@ type runner struct {
 
 // Prepare is adapter.Prepare, and returns a guard that is fitted.
 func (a adapter) Prepare(roots keyexpr.Roots, methods, fallback, answer bool) (*Guard, error) {
-	if err := a.unmade("Prepare of"); err != nil {
-		return nil, err
-	}
-	fitted := *a.Guard
-	if a.fallback != nil {
-		fitted.fault("a Fallback works with guard.Func and its like only, and would be ignored here")
-	}
-	if a.spec.Args != "" {
-		fitted.fault("args=%s is for functions that Bind finds", a.spec.Args)
-	}
-	r, err := fitted.prepare(roots, abilities{methods, fallback, answer})
+	r, err := a.adapt(roots, abilities{methods: methods, fallback: fallback, answer: answer})
 	if err != nil {
 		return nil, err
 	}
 	return r.guard, nil
+}
+
+// adapt fits g to roots where functions are not known to it.
+func (g *Guard) adapt(roots keyexpr.Roots, can abilities) (*runner, error) {
+	if err := g.unmade("Prepare of"); err != nil {
+		return nil, err
+	}
+	fitted := *g
+	if g.fallback != nil {
+		fitted.fault("a Fallback works with guard.Func and its like only, and would be ignored here")
+	}
+	if g.spec.Args != "" {
+		fitted.fault("args=%s is for functions that Bind finds", g.spec.Args)
+	}
+	return fitted.prepare(roots, can)
 }
 
 // current returns what the next call runs: r, or what Registry.Override has made of it since.
@@ -98,6 +104,7 @@ func (g *Guard) fitTo(roots keyexpr.Roots, can abilities, said func(*Registry) m
 	}
 	faults := append(g.spec.admit(g.fallback != nil || g.adopted, g.owner != nil, can), g.mistakes(g.owner != nil)...)
 	r, more := g.compile(roots)
+	r.leads = can.leads
 	own := r.spec.errors(append(faults, more...))
 	if err := errors.Join(append([]error{own}, g.fitRest(r, roots, can, said)...)...); err != nil {
 		return nil, err

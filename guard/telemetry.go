@@ -146,7 +146,7 @@ func (l *labels) add(name attribute.KeyValue, e ending) {
 // the guard's job.
 func failed(outcome string) bool {
 	switch outcome {
-	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeOff, OutcomeKey, OutcomeBusy, OutcomeDraining, OutcomeReplaced, OutcomeCanceled:
+	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeOff, OutcomeKey, OutcomeBusy, OutcomeDraining, OutcomeReplaced, OutcomeCanceled, OutcomeElected:
 		return false
 	}
 	return !handled(outcome)
