@@ -118,7 +118,7 @@ With -o json they come whole, one JSON document a line, and messages on stderr a
 	flags.StringVar(&a.password, "password-file", "", "file with the password; it is read with each connection")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputText, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage("%w; see %s --help", err, c.CommandPath()) })
-	root.AddCommand(a.runCommand(), a.lsCommand(), a.topCommand(), a.showCommand(), a.freeCommand(), a.freesCommand(), a.holdCommand(), a.watchCommand(),
+	root.AddCommand(a.runCommand(), a.leadCommand(), a.lsCommand(), a.topCommand(), a.showCommand(), a.freeCommand(), a.freesCommand(), a.holdCommand(), a.watchCommand(),
 		a.explainCommand(), a.decodeCommand(), a.doctorCommand(), a.consoleCommand())
 	root.InitDefaultCompletionCmd() // now, as strict is for it, too
 	root.SetHelpCommand(helpCommand())

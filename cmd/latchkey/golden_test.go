@@ -149,6 +149,7 @@ func TestTexts(t *testing.T) {
 		{"decode-hostile", []string{"decode", "--quoted", `"\x1b[2J"`}, 0},
 		{"help", []string{"--help"}, 0},
 		{"help-run", []string{"run", "--help"}, 0},
+		{"help-lead", []string{"lead", "--help"}, 0},
 		{"help-ls", []string{"ls", "--help"}, 0},
 		{"help-top", []string{"top", "--help"}, 0},
 		{"top-by", []string{"top", "--by", "key"}, 64},

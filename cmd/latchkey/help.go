@@ -29,3 +29,14 @@ Exit status:
   77                  Redis refuses: no permission, wrong password, or the key is that of something else; COMMAND has not run
   124                 COMMAND was ended because of --max-hold
   126, 127            COMMAND can't be executed, or was not found`
+
+const leadHelp = `Run COMMAND while this process is the leader: the one of all that lead with KEY which has its lock. The others wait for it.
+
+COMMAND runs as under latchkey run, with a fenced lock: LATCHKEY_TOKEN is greater than those of all leaders before. guard.Lead of a
+fenced guard with this key, in Go, stands for the same lead.
+
+When COMMAND succeeds, so do we, and another one leads. When it fails, loses the lock, or reaches --max-hold, and while Redis does not answer,
+we stand again, and COMMAND is started anew when we lead again. Before that is a pause of up to 250ms, doubled each time up to 8s, and anew
+after 30s of work or waiting. A signal that ends processes is passed on to COMMAND, and its end is then ours.
+
+Exit status: 0 when COMMAND has succeeded; those of run after such a signal, and where trying again can't help: 64, 77, 126, 127.`

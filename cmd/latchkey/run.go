@@ -28,9 +28,10 @@ const (
 	reasonVariable = "LATCHKEY_REASON" // for --on-lost
 )
 
-// job is one "latchkey run".
+// job is one "latchkey run", or a "latchkey lead".
 type job struct {
 	*app
+	verb string
 	key  string
 	args []string
 
@@ -48,11 +49,13 @@ type job struct {
 	onLost   string
 	name     string
 	verbose  bool
+
+	told bool // to end: the command was passed a signal for that
 }
 
 func (a *app) runCommand() *cobra.Command {
-	j := &job{app: a}
-	c := &cobra.Command{
+	j := &job{app: a, verb: "run"}
+	c := j.declare(&cobra.Command{
 		Use:   "run [flags] KEY -- COMMAND [ARGUMENT...]",
 		Short: "Run a command while a lock is held",
 		Long:  runHelp,
@@ -67,48 +70,62 @@ func (a *app) runCommand() *cobra.Command {
 
   # a token that grows with each holder, for a service that refuses older ones
   latchkey run --kind fenced ledger -- sh -c 'post-entries --fence "$LATCHKEY_TOKEN"'`,
-		Args: func(c *cobra.Command, args []string) error {
-			switch {
-			case c.ArgsLenAtDash() == 0 || len(args) == 0:
-				return errors.New("run needs a KEY")
-			case c.ArgsLenAtDash() < 0:
-				return errors.New("run needs -- in front of the command")
-			case c.ArgsLenAtDash() > 1:
-				return fmt.Errorf("run takes one KEY, and there are %d arguments in front of --", c.ArgsLenAtDash())
-			case len(args) == 1:
-				return errors.New("run needs a COMMAND behind --")
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			j.key, j.args = args[0], args[1:]
-			if err := j.checkFlags(); err != nil {
-				return err
-			}
-			return j.do(c.Context())
-		},
-	}
-	j.declare(c)
-	return c
-}
-
-func (j *job) declare(c *cobra.Command) {
+	}, j.once)
 	f := c.Flags()
 	f.Var(&j.kind, "kind", "plain, fair, read, write, permit, fenced or spin")
 	f.Var(&j.wait, "wait", "how long to wait for the lock, or forever; 0 tries once")
 	f.IntVar(&j.limit, "limit", 0, "how many may hold a permit at a time; for --kind permit")
 	f.DurationVar(&j.lease, "lease", 0, "the lock ends after this time, also if the command has not; 0 renews it")
-	f.DurationVar(&j.maxHold, "max-hold", 0, "end the command if it runs for longer than that")
 	f.DurationVar(&j.hold, "hold", 0, "after success, keep the lock until that long after it was taken")
 	f.DurationVar(&j.jitter, "jitter", 0, "first sleep for a random part of that time")
-	f.DurationVar(&j.grace, "grace", 10*time.Second, "time between SIGTERM and SIGKILL for a command that lost its lock")
-	f.DurationVar(&j.watchdog, "watchdog", redisson.DefaultWatchdogTimeout, "lease of a lock that is renewed: how long it outlives a crash")
 	f.IntVar(&j.busyExit, "busy-exit", statusBusy, "exit status if others have the lock")
 	f.BoolVar(&j.skipOK, "skip-ok", false, "exit silently with 0 if others have the lock")
+	_ = c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (a *app) leadCommand() *cobra.Command {
+	j := &job{app: a, verb: "lead", kind: kindValue{lock.Fenced}, wait: waitValue{-1}}
+	return j.declare(&cobra.Command{
+		Use:   "lead [flags] KEY -- COMMAND [ARGUMENT...]",
+		Short: "Run a command while this process is the leader",
+		Long:  leadHelp,
+		Example: `  # on each of three hosts: one of them works, and another one when that is gone
+  latchkey lead scheduler -- ./scheduler --fence-by-env`,
+	}, j.stand)
+}
+
+// declare gives c what run and lead have in common; play is what differs.
+func (j *job) declare(c *cobra.Command, play func(context.Context) error) *cobra.Command {
+	c.Args = func(c *cobra.Command, args []string) error {
+		switch {
+		case c.ArgsLenAtDash() == 0 || len(args) == 0:
+			return fmt.Errorf("%s needs a KEY", j.verb)
+		case c.ArgsLenAtDash() < 0:
+			return fmt.Errorf("%s needs -- in front of the command", j.verb)
+		case c.ArgsLenAtDash() > 1:
+			return fmt.Errorf("%s takes one KEY, and there are %d arguments in front of --", j.verb, c.ArgsLenAtDash())
+		case len(args) == 1:
+			return fmt.Errorf("%s needs a COMMAND behind --", j.verb)
+		}
+		return nil
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		j.key, j.args = args[0], args[1:]
+		if err := j.checkFlags(); err != nil {
+			return err
+		}
+		outliveReaders()
+		return play(c.Context())
+	}
+	f := c.Flags()
+	f.DurationVar(&j.maxHold, "max-hold", 0, "end the command if it runs for longer than that")
+	f.DurationVar(&j.grace, "grace", 10*time.Second, "time between SIGTERM and SIGKILL for a command that lost its lock")
+	f.DurationVar(&j.watchdog, "watchdog", redisson.DefaultWatchdogTimeout, "lease of a lock that is renewed: how long it outlives a crash")
 	f.StringVar(&j.name, "name", "", "name of the holder for those who look at the lock; that of COMMAND without it")
 	f.StringVar(&j.onLost, "on-lost", "", "shell command to run when the lock is lost, beside the end of COMMAND")
 	f.BoolVarP(&j.verbose, "verbose", "v", false, "say when the lock is taken and given back")
-	_ = c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	return c
 }
 
 func (j *job) checkFlags() error {
@@ -176,9 +193,11 @@ func (j *job) request() lock.Request {
 	return lock.Request{Key: j.key, Kind: j.kind.Kind, Wait: j.wait.Duration, Lease: j.lease, MaxHold: j.maxHold, Limit: j.limit}
 }
 
-// do takes the lock, runs the command and gives the lock back.
-func (j *job) do(ctx context.Context) error {
-	outliveReaders()
+// once takes the lock, runs the command and gives the lock back.
+func (j *job) once(ctx context.Context) error {
+	if err := j.sleep(ctx); err != nil {
+		return err
+	}
 	if err := j.reach(ctx); err != nil {
 		return err
 	}
@@ -187,9 +206,6 @@ func (j *job) do(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	if err := j.sleep(ctx); err != nil {
-		return err
-	}
 	start := time.Now()
 	h, err := client.Acquire(ctx, j.request())
 	if err != nil {
@@ -201,12 +217,30 @@ func (j *job) do(ctx context.Context) error {
 	return j.release(h, taken, end, err)
 }
 
+// stand runs the command whenever this process leads, until it succeeds or is told to end. The jitter is the pause before the next attempt,
+// which grows as that of guard.Lead.
+func (j *job) stand(ctx context.Context) error {
+	for {
+		began := time.Now()
+		err := j.once(ctx)
+		e := exitOf(err)
+		if err == nil || j.told || !slices.Contains([]string{"ended", "lost", "max-hold", "no-answer"}, e.event) {
+			return err
+		}
+		j.jitter = min(2*j.jitter, 8*time.Second)
+		if j.jitter == 0 || time.Since(began) >= 30*time.Second || e.status == statusMaxHold {
+			j.jitter = 250 * time.Millisecond
+		}
+		j.say("stands-again", e.status, fmt.Sprintf("%s, status %d: stands again", e.Error(), e.status), nil)
+	}
+}
+
 // mostName is how long the name of a client may be.
 const mostName = 512
 
 // nameOfClient is what others see as the name of who holds the lock: without the flag, that of the command.
 func (j *job) nameOfClient() string {
-	name := strings.ToValidUTF8(cmp.Or(j.name, "latchkey run "+filepath.Base(j.args[0])), "?")
+	name := strings.ToValidUTF8(cmp.Or(j.name, "latchkey "+j.verb+" "+filepath.Base(j.args[0])), "?")
 	return strings.ToValidUTF8(name[:min(len(name), mostName)], "")
 }
 

@@ -35,7 +35,8 @@ func (e ending) exit() error {
 
 // command runs the command under a hold. The error says that it could not be started.
 func (j *job) command(ctx context.Context, h lock.Hold) (ending, error) {
-	signals := takeSignals(ctx)
+	signals, giveBack := takeSignals(ctx)
+	defer giveBack()
 	if err := context.Cause(ctx); err != nil { // it came while the lock did
 		return ending{}, err
 	}
@@ -53,6 +54,7 @@ func (j *job) command(ctx context.Context, h lock.Hold) (ending, error) {
 			if slices.Contains(suspending, s) { // which would stop the renewals, and not the command, as that has a group of its own
 				j.notSuspended()
 			} else {
+				j.told = j.told || slices.Contains(endingSignals, s)
 				p.Signal(s)
 			}
 		case <-p.Ended():

@@ -12,10 +12,10 @@ import (
 // program does not ignore them, as nohup does.
 var endingSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
-// signals receives what this process is sent. Until its commands take them over, an ending signal ends their context.
+// signals receives what this process is sent. While no command has taken them over, an ending signal ends their context.
 type signals struct {
 	c    chan os.Signal
-	held chan chan struct{} // who asks is answered when nobody else reads c any more
+	held chan chan struct{} // who asks is answered when nobody else reads c any more, until the answer is closed
 }
 
 type signalsKey struct{}
@@ -35,8 +35,8 @@ func (a *app) interruptible(parent context.Context) (context.Context, func()) {
 					cancel(interrupted{sig})
 				}
 			case answer := <-s.held:
-				close(answer)
-				return
+				answer <- struct{}{}
+				<-answer
 			case <-done:
 				return
 			}
@@ -53,9 +53,9 @@ func (a *app) interruptible(parent context.Context) (context.Context, func()) {
 // ends over such a pipe as usual.
 func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// takeSignals returns the channel with the signals of this process, which end the context no more. From now on, those that would suspend
-// it are among them.
-func takeSignals(ctx context.Context) <-chan os.Signal {
+// takeSignals returns the channel with the signals of this process, which end the context no more until they are given back. From now on,
+// those that would suspend it are among them.
+func takeSignals(ctx context.Context) (all <-chan os.Signal, giveBack func()) {
 	s := ctx.Value(signalsKey{}).(*signals)
 	answer := make(chan struct{})
 	s.held <- answer
@@ -63,5 +63,5 @@ func takeSignals(ctx context.Context) <-chan os.Signal {
 	if suspends := slices.DeleteFunc(slices.Clone(suspending), signal.Ignored); len(suspends) > 0 { // none would mean all
 		signal.Notify(s.c, suspends...)
 	}
-	return s.c
+	return s.c, func() { close(answer) }
 }

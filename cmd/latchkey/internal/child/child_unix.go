@@ -167,7 +167,7 @@ func (p *Process) Signal(s os.Signal) {
 
 // Terminate asks the group to end. One that is stopped could not.
 func (p *Process) Terminate() {
-	adoptOrphans()
+	adoptOrphans(1)
 	p.send(unix.SIGTERM)
 	p.send(unix.SIGCONT)
 }
@@ -195,6 +195,7 @@ func (p *Process) AwaitGroup(d time.Duration) bool {
 
 // Close takes the terminal back and sends the warden home. What the command has left in the background goes on.
 func (p *Process) Close() {
+	adoptOrphans(0)
 	p.lender.Wait()
 	p.takeBack()
 	p.warden.dismiss()

@@ -8,4 +8,4 @@ import "syscall"
 func dieWithUs(*syscall.SysProcAttr) {}
 
 // adoptOrphans has no equivalent here.
-func adoptOrphans() {}
+func adoptOrphans(uintptr) {}
