@@ -54,7 +54,7 @@ func (d *declarations) call(c *call) {
 		d.registry(c)
 	case c.is("guard", "Func", "Action", "Try", "Job", "Check"):
 		d.entry(c, 0)
-	case c.is("guard", "Do"):
+	case c.is("guard", "Do", "Lead"):
 		d.entry(c, 1)
 	case c.is("guard", "Bind"):
 		d.bind(c)
@@ -80,7 +80,8 @@ func (d *declarations) registry(c *call) {
 
 // entry checks a call of Func or the like, whose guard is its n-th argument.
 func (d *declarations) entry(c *call, n int) {
-	if len(c.Args) <= n || c.name != "Job" && len(c.targs) == 0 {
+	plain := c.name == "Job" || c.name == "Lead" // without a request
+	if len(c.Args) <= n || !plain && len(c.targs) == 0 {
 		return
 	}
 	none := func(i int) bool { return i < len(c.Args) && d.isNil(c.Args[i]) }
@@ -89,7 +90,7 @@ func (d *declarations) entry(c *call, n int) {
 	case none(n):
 		d.fail(nothing(c.name, nil), new(declared), c)
 	case g == nil:
-	case c.name == "Job" && !none(n+1):
+	case plain && !none(n+1):
 		d.fail(adapter.CheckRequest(g.guard, nil), g, c)
 	case c.name != "Check" && none(len(c.Args)-1):
 		d.fail(nothing(c.name, g.guard), new(declared), c)
@@ -113,6 +114,8 @@ func nothing(entry string, g *guard.Guard) (err error) {
 		_, err = guard.Try[any, any](g, nil)
 	case "Job":
 		_, err = guard.Job(g, nil)
+	case "Lead":
+		err = guard.Lead(context.Background(), g, nil)
 	case "Do":
 		_, err = guard.Do[any, any](context.Background(), g, nil, nil)
 		if fault, ok := errors.AsType[*guard.Error](err); ok {

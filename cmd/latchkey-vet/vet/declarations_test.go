@@ -272,6 +272,14 @@ var declarations = []struct {
 		_, err := guard.Job(g, shop{}.job)
 		return err
 	}},
+	{name: "key of a leader", start: func() error {
+		g := guard.Must(guard.New(memlock.New(), guard.Name("n"), guard.Key("leader:#{reqq}")))
+		return guard.Lead(context.Background(), g, shop{}.job)
+	}},
+	{name: "leader without work", start: func() error {
+		g := guard.Must(guard.New(memlock.New(), guard.Name("n"), guard.Key("leader")))
+		return guard.Lead(context.Background(), g, nil)
+	}},
 
 	// tags
 	{name: "tag of a request", start: func() error {

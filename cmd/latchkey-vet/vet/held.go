@@ -70,7 +70,7 @@ func (h *held) taken(stmt ast.Stmt) *hold {
 		return nil
 	}
 	t := &hold{call: h.callOf(assign.Rhs[0]), under: "the context that it returned"}
-	if t.name == "Do" || !h.takes(t.CallExpr) {
+	if t.name == "Do" || t.name == "Lead" || !h.takes(t.CallExpr) {
 		return nil
 	}
 	t.lock = h.spelling(t.Fun)
@@ -94,7 +94,7 @@ func (h *held) takes(e *ast.CallExpr) bool {
 	if c == nil {
 		return slices.ContainsFunc(h.values[h.object(e.Fun)], func(d definition) bool { return d.result <= 0 && h.guarded(d.from) })
 	}
-	return c.is("guard", "Do") || c.pkg == "redisson" && c.method("Lock", "LockFor", "TryLock", "Do") ||
+	return c.is("guard", "Do", "Lead") || c.pkg == "redisson" && c.method("Lock", "LockFor", "TryLock", "Do") ||
 		c.method("Acquire") && len(c.Args) == 2 && named(h.TypesInfo.TypeOf(c.Args[1])) == "Request"
 }
 
@@ -120,7 +120,7 @@ func (h *held) work(c *call) {
 		}
 	}
 	literal, ok := c.Args[len(c.Args)-1].(*ast.FuncLit)
-	if ok && (c.is("guard", "Do") || c.pkg == "redisson" && c.name == "Do" || h.guarded(c.CallExpr)) {
+	if ok && (c.is("guard", "Do", "Lead") || c.pkg == "redisson" && c.name == "Do" || h.guarded(c.CallExpr)) {
 		h.strangers(literal.Body, func(root *types.Var) bool { return root.Pos() < literal.Pos() || root.Pos() > literal.End() }, "the context of the work")
 	}
 }

@@ -126,6 +126,11 @@ func inWork(ctx context.Context, l, m *redisson.Lock, g, h *guard.Guard, s *serv
 			return 0, err
 		})
 	})
+	_ = guard.Lead(ctx, h, func(held context.Context) error {
+		_, _ = settle(held, "8")
+		_, _ = settle(ctx, "8") // want `held under the context of the work: under ctx`
+		return nil
+	})
 	return l.Do(ctx, func(held context.Context) error {
 		_ = m.Do(ctx, work) // want `held under the context of the work: under ctx`
 		bounded, cancel := context.WithTimeout(ctx, time.Second)
