@@ -41,23 +41,26 @@ var linkKinds = []kind{
 	{name: "half-open towards the client", strike: func(ctx context.Context, s *stage) error {
 		return s.toxics(ctx, s.between(300, 3000), toxic{Type: "timeout", Stream: "downstream", Toxicity: 1, Attributes: map[string]any{"timeout": 0}})
 	}},
-	{name: "partition of a worker", strike: func(ctx context.Context, s *stage) error {
-		v := s.awaitInside(ctx, s.ways...)
-		if v == nil {
-			return errNobody
+	{name: "partition of a worker", strike: cutOff},
+}
+
+// cutOff takes a worker that is inside off the network for a while.
+func cutOff(ctx context.Context, s *stage) error {
+	v := s.awaitInside(ctx, s.ways...)
+	if v == nil {
+		return errNobody
+	}
+	s.only(v)
+	for _, l := range v.links {
+		l.cut()
+	}
+	sleep(ctx, s.between(500, 3000))
+	for _, l := range v.links {
+		if err := l.mend(); err != nil {
+			return err
 		}
-		s.only(v)
-		for _, l := range v.links {
-			l.cut()
-		}
-		sleep(ctx, s.between(500, 3000))
-		for _, l := range v.links {
-			if err := l.mend(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}},
+	}
+	return nil
 }
 
 // errNobody says that a fault had nobody to strike.

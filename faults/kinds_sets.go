@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/check"
@@ -16,18 +15,27 @@ import (
 // The lock-set workload: holders are stopped for longer than their lease between the read and the write of a set. Without a fence, that
 // must lose what others have added meanwhile: if it did not, the one with a fence would prove nothing.
 var setKinds = []kind{
-	{name: "lock-set, fenced: writer stopped", mix: []string{"set"}, keys: 4, strike: stopWriters, lacks: func(r *check.Result) string {
-		if r.Refused > 0 {
-			return ""
-		}
-		return "the store has refused no write of a writer that was stopped"
-	}},
+	{name: "lock-set, fenced: writer stopped", mix: []string{"set"}, keys: 4, strike: stopWriters, lacks: lacksRefusals},
 	{name: "lock-set, unfenced: writer stopped", mix: []string{"unfenced set"}, keys: 4, strike: stopWriters, lacks: func(r *check.Result) string {
 		if r.Missing > 0 {
 			return ""
 		}
 		return "no update was lost without a fence"
 	}},
+}
+
+// Leaders of guard.Lead write sets, with the tokens of their leads.
+var leadKinds = []kind{
+	{name: "lead: leader stopped", mix: []string{"lead"}, keys: 6, strike: stopWriters, lacks: lacksRefusals},
+	{name: "lead: leader killed", mix: []string{"lead"}, keys: 6, kills: true, strike: killHolder},
+	{name: "lead: leader cut off", mix: []string{"lead"}, keys: 6, strike: cutOff},
+}
+
+func lacksRefusals(r *check.Result) string {
+	if r.Refused > 0 {
+		return ""
+	}
+	return "the store has refused no write of a writer that was stopped"
 }
 
 // stopWriters stops a worker while it is about to write, three times. On a busy machine the signal may come when it has written: that does not
@@ -58,7 +66,7 @@ func (w *world) storeURL() string {
 
 // finals notes what the sets of a round hold at its end.
 func (s *stage) finals(ctx context.Context) (err error) {
-	if !slices.ContainsFunc(setKinds, func(k kind) bool { return k.name == s.kind.name }) {
+	if !s.plan.sets {
 		return nil
 	}
 	o, err := redis.ParseURL(s.storeURL())

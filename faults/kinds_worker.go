@@ -19,7 +19,7 @@ var workerKinds = []kind{
 		defer s.only() // it strikes those who are inside, as they can't give it the lock
 		return s.freeze(ctx, s.awaitWaiting(ctx, s.ways...), s.between(200, 3000))
 	}},
-	{name: "holder killed", kills: true, strike: func(ctx context.Context, s *stage) error { return s.replace(ctx, s.awaitInside(ctx, s.ways...)) }},
+	{name: "holder killed", kills: true, strike: killHolder},
 	{name: "waiter killed", kills: true, strike: func(ctx context.Context, s *stage) error {
 		defer s.only()
 		return s.replace(ctx, s.awaitWaiting(ctx, s.ways...))
@@ -44,6 +44,11 @@ var workerKinds = []kind{
 		sleep(ctx, time.Second)
 		return err
 	}},
+}
+
+// killHolder kills a worker that is inside.
+func killHolder(ctx context.Context, s *stage) error {
+	return s.replace(ctx, s.awaitInside(ctx, s.ways...))
 }
 
 // freeze stops a worker for d.

@@ -38,7 +38,7 @@ func plans() []plan {
 		{name: "cluster", servers: 6, config: server.Config{Cluster: true}, arrange: cluster, mixes: mixes[:5], kinds: slices.Concat(clusterKinds, across("cluster"))},
 		{name: "red", servers: 3, mixes: [][]string{{"redlock"}}, kinds: redKinds},
 		{name: "redisson", config: server.Config{Keep: true}, java: 2, mixes: javaMixes, kinds: javaKinds},
-		{name: "sets", sets: true, config: server.Config{Keep: true}, kinds: setKinds},
+		{name: "sets", sets: true, config: server.Config{Keep: true}, kinds: slices.Concat(setKinds, leadKinds)},
 		{name: "clock", config: server.Config{Keep: true}, clock: true, mixes: mixes, kinds: clockKinds},
 	}
 }

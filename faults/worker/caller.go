@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/faults/history"
+	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 )
@@ -202,17 +203,24 @@ func (c *caller) take(ctx context.Context, t target, a attempt) *stay {
 		st.held, ok, err = t.lock.TryLock(ctx, a.wait, a.lease)
 	}
 	switch {
-	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		st.call.Fail(history.Busy, err)
 	case err != nil:
-		st.call.Fail(history.Failed, err)
-		time.Sleep(time.Duration(2+c.rng.IntN(15)) * time.Millisecond)
+		c.failed(ctx, st.call, err)
 	case !ok:
 		st.call.Fail(history.Busy, lock.ErrBusy)
 	default:
 		return st
 	}
 	return nil
+}
+
+// failed notes why a call has nothing.
+func (c *caller) failed(ctx context.Context, call *history.Call, err error) {
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		call.Fail(history.Busy, err)
+		return
+	}
+	call.Fail(history.Failed, err)
+	time.Sleep(time.Duration(2+c.rng.IntN(15)) * time.Millisecond)
 }
 
 // ask begins a call in the history.
@@ -277,18 +285,26 @@ func (c *caller) work(st *stay) {
 
 // leave ends a section, if it goes on, and gives the lock back.
 func (c *caller) leave(st *stay) {
+	c.exit(st)
+	err := st.lock.Unlock(st.held)
+	st.call.Release(err, errors.Is(err, lock.ErrLost))
+}
+
+// exit ends a section, if it goes on.
+func (c *caller) exit(st *stay) {
 	if st.good && st.call.Look(st.held) {
 		st.call.Exit()
 	}
 	if st.in {
 		c.w.place.Inside.Add(-1)
 	}
-	err := st.lock.Unlock(st.held)
-	st.call.Release(err, errors.Is(err, lock.ErrLost))
 }
 
-// token is that of a fenced lock.
+// token is that of a fenced lock, or of a lead.
 func token(st *stay) int64 {
+	if n, ok := guard.Token(st.held); ok {
+		return n
+	}
 	if l, ok := st.lock.(*redisson.FencedLock); ok {
 		n, _ := l.Token(st.held)
 		return n

@@ -78,6 +78,7 @@ func newSorts() map[string]sort {
 		"limiter":      {kind: "limiter", names: "rate", play: (*caller).limiter},
 		"set":          {kind: "fenced", names: "set", play: func(c *caller, t target, end bool) { c.add(t, end, true) }},
 		"unfenced set": {kind: "fenced", names: "unfenced", play: func(c *caller, t target, end bool) { c.add(t, end, false) }},
+		"lead":         {kind: "fenced", names: "lead", play: (*caller).lead},
 	}
 }
 
