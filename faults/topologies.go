@@ -129,11 +129,11 @@ var sentinelKinds = []kind{
 	{name: "sentinel failover", lost: true, strike: failover(func(ctx context.Context, s *stage, _ *server.Server) (func() error, error) {
 		return func() error { return nil }, admin(ctx, s.sentinels[0], "sentinel", "failover", masterName)
 	})},
-	{name: "master killed, replica leads", lost: true, strike: failover(func(ctx context.Context, _ *stage, m *server.Server) (func() error, error) {
+	{name: "master killed, replica promoted", lost: true, strike: failover(func(ctx context.Context, _ *stage, m *server.Server) (func() error, error) {
 		m.Kill()
 		return func() error { return m.Run(ctx) }, nil
 	})},
-	{name: "master stopped, replica leads", lost: true, strike: failover(func(_ context.Context, _ *stage, m *server.Server) (func() error, error) {
+	{name: "master stopped, replica promoted", lost: true, strike: failover(func(_ context.Context, _ *stage, m *server.Server) (func() error, error) {
 		return func() error { return m.Signal(syscall.SIGCONT) }, m.Signal(syscall.SIGSTOP)
 	})},
 	{name: "too few replicas (NOREPLICAS)", strike: func(ctx context.Context, s *stage) error {
