@@ -31,11 +31,13 @@ const OutcomeElected = "elected"
 //     returns nil, whether or not it ever led. But if fn returns an error of its own, or has lost the lead meanwhile, it is that error.
 //   - g is no guard for a leader, or the lock service refuses for good (ErrUnsupported, ErrFault, ErrKey): Lead returns the error.
 //
-// After all else, Lead stands again: after an error of fn, a loss, also if fn returned nil, the end of MaxHold, and an outage, also
-// the first. It waits until fn has returned, and then pauses: for 250ms, doubled each time up to 8s, less a random part of up to a half.
-// An attempt that took 30s, most of all a lead that lasted, begins anew with 250ms, and so does MaxHold. Nobody returns
-// the errors after which it stands again: observers get them. They are told OutcomeElected when a lead begins, under its lock and with
-// the context of fn, and its end as that of each call; Event.Lead is true in both. A panic of fn gives the lead away and is the caller's.
+// After anything else, Lead stands again: after an error of fn, after a loss even if fn returned nil, after MaxHold, and after an outage,
+// the first attempt included. It waits until fn has returned, and then pauses: for 250ms, doubled each time up to 8s, less a random part of
+// up to a half. The pauses begin anew after an attempt of 30s or more, which a lead that lasted is, and after MaxHold. A panic of fn
+// gives the lead away, and is the caller's.
+//
+// Errors after which Lead stands again are not returned: observers get them. They are told OutcomeElected when a lead begins, under its lock
+// and with the context of fn, and its end as that of each call. Event.Lead is true in both.
 //
 // g is any guard whose key reads no request, also a Stack. Lead waits by itself, so g has no Wait other than Forever. What would let two
 // lead, nobody lead, or would be ignored is refused: the policies of Busy and Outage, When, Switchable, HoldAtLeast, Read and Limit. Under a
