@@ -27,6 +27,8 @@ const (
 	OutcomeDraining       = "draining"        // ErrDraining
 	OutcomeReplaced       = "replaced"        // ErrReplaced
 	OutcomeCanceled       = "canceled"        // the caller's context ended before the work could start
+
+	OutcomeElected = "elected" // a Lead begins: observers are told beside the end of each call; adapter.Outcomes does not list it
 )
 
 var outcomes = [...]string{

@@ -17,10 +17,6 @@ const (
 	steadyLead     = 30 * time.Second       // and begin anew after an attempt that took this long
 )
 
-// OutcomeElected is the Event.Outcome of a lead that begins, which Observe is told beside the end of each call. Outcomes does not list it,
-// as it is not how a call ends.
-const OutcomeElected = "elected"
-
 // Lead runs fn while this process is the leader: of all that call it with the same key, the one that has the lock of g. The others
 // wait, for as long as ctx lasts. fn gets a context that ends when the lead is lost, before anybody else can have it, and Token says its
 // fencing token if g is Fenced. Lead blocks until one of these:

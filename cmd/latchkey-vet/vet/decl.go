@@ -80,8 +80,7 @@ func (d *declarations) registry(c *call) {
 
 // entry checks a call of Func or the like, whose guard is its n-th argument.
 func (d *declarations) entry(c *call, n int) {
-	plain := c.name == "Job" || c.name == "Lead" // without a request
-	if len(c.Args) <= n || !plain && len(c.targs) == 0 {
+	if len(c.Args) <= n || len(c.targs) == 0 && c.name != "Job" && c.name != "Lead" {
 		return
 	}
 	none := func(i int) bool { return i < len(c.Args) && d.isNil(c.Args[i]) }
@@ -90,7 +89,7 @@ func (d *declarations) entry(c *call, n int) {
 	case none(n):
 		d.fail(nothing(c.name, nil), new(declared), c)
 	case g == nil:
-	case plain && !none(n+1):
+	case len(c.targs) == 0 && !none(n+1):
 		d.fail(adapter.CheckRequest(g.guard, nil), g, c)
 	case c.name != "Check" && none(len(c.Args)-1):
 		d.fail(nothing(c.name, g.guard), new(declared), c)

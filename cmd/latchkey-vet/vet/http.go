@@ -68,8 +68,7 @@ func (d *declarations) handlers(c *call) {
 
 // check is what New of an adapter would say to g, and what g then is.
 func (a *adapted) check(g *guard.Guard, path keyexpr.Root) ([]guard.Spec, error) {
-	plain := guard.Must(guard.New(anyLocker{}, guard.FromSpec(guard.Spec{Name: g.Spec().Name, Key: "any", OneKey: true})))
-	_, faults := middleware.New(plain, a.opts...)
+	_, faults := middleware.New(guard.Must(guard.New(anyLocker{}, guard.FromSpec(guard.Spec{Name: g.Spec().Name, Key: "any", OneKey: true}))), a.opts...)
 	all := roots.HTTP(path, a.body)
 	maps.Copy(all, a.own)
 	r, err := adapter.Prepare(g, all, a.can...)

@@ -129,8 +129,7 @@ func (d *declarations) fieldTag(owner types.Type, f *types.Var, tag string, fiel
 	if open.facts = !guardable(f.Type()); open.facts {
 		check = func(g adapter.Field) error { return d.handlerTag(g, f.Type()) }
 	}
-	err := adapter.CheckFields(g, d.typeOf(alone), check)
-	for _, fault := range open.filtered(err) {
+	for _, fault := range open.filtered(adapter.CheckFields(g, d.typeOf(alone), check)) {
 		if !strings.HasSuffix(fault.message, "no field has a guard tag") {
 			d.failOne(fault, field.Tag, []*ast.BasicLit{field.Tag})
 		}
