@@ -43,16 +43,18 @@ var attributes = []attr{
 	row(fieldKey, "key", func(s *Spec) *string { return &s.Key }, codeValues),
 	row(fieldWhen, "when", func(s *Spec) *string { return &s.When }, codeValues),
 	row(fieldKind, "kind", func(s *Spec) *lock.Kind { return &s.Kind }, kindValues),
-	row(fieldWait, "wait", func(s *Spec) *time.Duration { return &s.Wait }, waitValues),
-	row(fieldLease, "lease", func(s *Spec) *time.Duration { return &s.Lease }, durations("0 renews the lock until the work is done")),
-	row(fieldMaxHold, "max-hold", func(s *Spec) *time.Duration { return &s.MaxHold }, durations("0 sets no bound")),
-	row(fieldHold, "hold", func(s *Spec) *time.Duration { return &s.Hold }, durations("0 gives the lock back when the work is done")),
-	row(fieldLimit, "limit", func(s *Spec) *int { return &s.Limit }, counts("limit")),
+	row(fieldWait, "wait", func(s *Spec) *time.Duration { return &s.Wait }, durations(parseWait, "use Forever to wait as long as the caller")),
+	row(fieldLease, "lease", func(s *Spec) *time.Duration { return &s.Lease }, durations(parseDuration, "0 renews the lock until the work is done")).
+		orExpression(func(s *Spec) *string { return &s.LeaseFrom }, `^<(any|time\.Duration)>$`, "time.Duration of at least 1ms"),
+	row(fieldMaxHold, "max-hold", func(s *Spec) *time.Duration { return &s.MaxHold }, durations(parseDuration, "0 sets no bound")),
+	row(fieldHold, "hold", func(s *Spec) *time.Duration { return &s.Hold }, durations(parseDuration, "0 gives the lock back when the work is done")),
+	row(fieldLimit, "limit", func(s *Spec) *int { return &s.Limit }, counts("limit")).
+		orExpression(func(s *Spec) *string { return &s.LimitFrom }, `^<(any|u?int(8|16|32|64)?)>$`, "whole number from 1 to 10,000"),
 	row(fieldWaiters, "waiters", func(s *Spec) *int { return &s.Waiters }, counts("number of waiters")),
 	row(fieldBusy, "busy", func(s *Spec) *Policy { return &s.Busy }, policyValues),
 	row(fieldOutage, "outage", func(s *Spec) *Policy { return &s.Outage }, policyValues),
-	row(fieldArgs, "args", func(s *Spec) *string { return &s.Args }, argValues),
-	row(fieldMethods, "methods", func(s *Spec) *string { return &s.Methods }, methodValues),
+	row(fieldArgs, "args", func(s *Spec) *string { return &s.Args }, lists(parseArgs)),
+	row(fieldMethods, "methods", func(s *Spec) *string { return &s.Methods }, lists(parseMethods)),
 	row(fieldOneKey, "one-key", func(s *Spec) *bool { return &s.OneKey }, flags),
 	row(fieldSwitchable, "switchable", func(s *Spec) *bool { return &s.Switchable }, flags),
 }
@@ -72,6 +74,8 @@ type attr struct {
 	copy func(to, from *Spec)
 	// fault describes what is wrong with the value of the field alone; it is empty for a good one.
 	fault func(s *Spec) string
+	// expression is how requests give the value; nil if they can't.
+	expression *expression
 }
 
 // style is how the text of an attribute is written.
@@ -162,16 +166,23 @@ func (s *Spec) given() fields {
 
 // merge copies the fields in set from another Spec.
 func (s *Spec) merge(from Spec, set fields) {
+	s.zeros &^= set
 	for _, a := range attributes {
-		if set&a.field == 0 {
-			continue
-		}
-		a.copy(s, &from)
-		s.zeros &^= a.field
-		if a.zero(s) {
-			s.zeros |= a.field
+		if set&a.field != 0 {
+			a.copy(s, &from)
 		}
 	}
+	s.zeros |= set &^ s.given()
+}
+
+// set sets the field of a in s from its text.
+func (a attr) set(s *Spec, text string) error {
+	var one Spec
+	err := a.parse(&one, text)
+	if err == nil {
+		s.merge(one, a.field)
+	}
+	return err
 }
 
 var (
@@ -188,12 +199,6 @@ var (
 		},
 	}
 	codeValues = values[string]{code, asWritten, itself, func(string, string) string { return "" }}
-	argValues  = values[string]{parse: parseArgs, format: itself, fault: func(name, v string) string {
-		return listFault(name, v, parseArgs)
-	}}
-	methodValues = values[string]{parse: parseMethods, format: itself, fault: func(name, v string) string {
-		return listFault(name, v, parseMethods)
-	}}
 	kindValues = values[lock.Kind]{
 		parse: parseKind, format: lock.Kind.String,
 		fault: func(_ string, k lock.Kind) string {
@@ -201,12 +206,6 @@ var (
 				return ""
 			}
 			return fmt.Sprintf("unknown kind %d, valid are 0 to %d", int(k), int(lock.Permit))
-		},
-	}
-	waitValues = values[time.Duration]{
-		parse: parseWait, format: printDuration,
-		fault: func(name string, d time.Duration) string {
-			return durationFault(name, d, "use Forever to wait as long as the caller")
 		},
 	}
 	policyValues = values[Policy]{
@@ -230,9 +229,9 @@ func asWritten(text string) (string, error) { return text, nil }
 
 func itself(text string) string { return text }
 
-func durations(zero string) values[time.Duration] {
+func durations(parse func(string) (time.Duration, error), zero string) values[time.Duration] {
 	return values[time.Duration]{
-		parse: parseDuration, format: printDuration,
+		parse: parse, format: printDuration,
 		fault: func(name string, d time.Duration) string { return durationFault(name, d, zero) },
 	}
 }
@@ -241,11 +240,10 @@ func counts(what string) values[int] {
 	return values[int]{
 		style: number, format: strconv.Itoa,
 		parse: func(text string) (int, error) {
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 1 {
-				return 0, fmt.Errorf("bad %s %q, want a number of at least 1", what, text)
+			if n, err := strconv.Atoi(text); err == nil && n >= 1 {
+				return n, nil
 			}
-			return n, nil
+			return 0, fmt.Errorf("bad %s %q, want a number of at least 1", what, text)
 		},
 		fault: func(name string, n int) string {
 			if n >= 0 {
@@ -338,18 +336,18 @@ func parseList(text, what string, check func(string) error) (string, error) {
 	return strings.Join(names, ","), nil
 }
 
-// listFault is the fault of a list that was not parsed, but set by an option or in a Spec.
-func listFault(name, list string, parse func(string) (string, error)) string {
-	if list == "" {
+// lists are names between commas. One that was not parsed, but set by an option or in a Spec, can have a fault.
+func lists(parse func(string) (string, error)) values[string] {
+	return values[string]{parse: parse, format: itself, fault: func(name, list string) string {
+		switch parsed, err := parse(list); {
+		case list == "":
+		case err != nil:
+			return fmt.Sprintf("%s: %v", name, err)
+		case parsed != list:
+			return fmt.Sprintf("%s: write %q without blanks", name, parsed)
+		}
 		return ""
-	}
-	switch parsed, err := parse(list); {
-	case err != nil:
-		return fmt.Sprintf("%s: %v", name, err)
-	case parsed != list:
-		return fmt.Sprintf("%s: write %q without blanks", name, parsed)
-	}
-	return ""
+	}}
 }
 
 func parseArgs(text string) (string, error) {

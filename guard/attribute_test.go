@@ -2,8 +2,11 @@ package guard
 
 import (
 	"encoding/json"
+	"errors"
+	"math/rand/v2"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +28,11 @@ var spellings = map[string]struct {
 	"Kind":       {lock.Fair, Fair(), "kind=fair", `"kind":"fair"`},
 	"Wait":       {Forever, WaitForever(), "wait=forever", `"wait":"forever"`},
 	"Lease":      {90 * time.Minute, Lease(90 * time.Minute), "lease=1h30m", `"lease":"1h30m"`},
+	"LeaseFrom":  {"#{req.A ?? ';'}", LeaseFrom("#{req.A ?? ';'}"), "lease=#{req.A ?? ';'}", `"lease":"#{req.A ?? ';'}"`},
 	"MaxHold":    {time.Hour, MaxHold(time.Hour), "max-hold=1h", `"max-hold":"1h"`},
 	"Hold":       {500 * time.Millisecond, HoldAtLeast(500 * time.Millisecond), "hold=500ms", `"hold":"500ms"`},
 	"Limit":      {3, Limit(3), "limit=3", `"limit":3`},
+	"LimitFrom":  {`#{slots["}"]}`, LimitFrom(`#{slots["}"]}`), `limit=#{slots["}"]}`, `"limit":"#{slots[\"}\"]}"`},
 	"Waiters":    {1, Waiters(1), "waiters=1", `"waiters":1`},
 	"Busy":       {Replace, Busy(Replace), "busy=replace", `"busy":"replace"`},
 	"Outage":     {RunUnlocked, Outage(RunUnlocked), "outage=run-unlocked", `"outage":"run-unlocked"`},
@@ -39,6 +44,7 @@ var spellings = map[string]struct {
 
 func TestEachFieldHasAllSpellings(t *testing.T) {
 	seen := fields(0)
+	from := func(field string) bool { return field == "LimitFrom" || field == "LeaseFrom" } // are another spelling of Limit and Lease
 	for f := range reflect.TypeFor[Spec]().Fields() {
 		if !f.IsExported() {
 			continue
@@ -51,12 +57,13 @@ func TestEachFieldHasAllSpellings(t *testing.T) {
 		var want Spec
 		reflect.ValueOf(&want).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(tt.value))
 		given := want.given()
-		if given == 0 || given&(given-1) != 0 || seen&given != 0 {
-			t.Errorf("field %s is in the table as %b, want one bit of its own", f.Name, given)
+		if given == 0 || given&(given-1) != 0 || (seen&given != 0) != from(f.Name) {
+			t.Errorf("field %s is in the table as %b, want one bit of its own, or of the value that it stands for", f.Name, given)
 		}
 		seen |= given
 
-		if want.imply(); f.Name == "Limit" && want.Kind != lock.Permit {
+		limit := strings.HasPrefix(f.Name, "Limit")
+		if want.imply(); limit && want.Kind != lock.Permit {
 			t.Errorf("a limit implies kind %v", want.Kind)
 		}
 		var c config
@@ -67,7 +74,7 @@ func TestEachFieldHasAllSpellings(t *testing.T) {
 		if got, err := parseTag("; " + tt.tag); got != want || err != nil {
 			t.Errorf("parseTag(%q) = %+v, %v, want %+v", tt.tag, got, err, want)
 		}
-		if f.Name == "Limit" { // is printed with its kind
+		if limit { // is printed with its kind
 			tt.tag, tt.json = "kind=permit; "+tt.tag, `"kind":"permit",`+tt.json
 		}
 		if got := want.String(); got != "; "+tt.tag && got != strings.TrimPrefix(tt.tag, "key=") {
@@ -78,7 +85,7 @@ func TestEachFieldHasAllSpellings(t *testing.T) {
 		}
 		checkRoundTrip(t, want)
 	}
-	if len(spellings) != len(attributes) {
+	if len(spellings) != len(attributes)+2 {
 		t.Errorf("%d rows for %d fields", len(attributes), len(spellings))
 	}
 }
@@ -143,6 +150,8 @@ func TestTextOfWholeSpecs(t *testing.T) {
 		{Spec{When: "a;b"}, `; when="a;b"`},
 		{Spec{Wait: time.Hour + time.Second}, "; wait=1h0m1s"},
 		{Spec{Wait: time.Minute}, "; wait=1m"},
+		{Spec{LeaseFrom: "#{a || b}"}, `; lease="#{a || b}"`},
+		{Spec{Kind: lock.Permit, LimitFrom: `#{f("}; limit=3")}`, Busy: Skip}, `; kind=permit; limit=#{f("}; limit=3")}; busy=skip`},
 	}
 	for _, tt := range tests {
 		if got := tt.spec.String(); got != tt.text {
@@ -153,7 +162,8 @@ func TestTextOfWholeSpecs(t *testing.T) {
 }
 
 func TestSpecWithoutText(t *testing.T) {
-	for _, s := range []Spec{{Kind: 9}, {Busy: 9}, {Wait: -1}, {Lease: Forever}, {Args: "a b"}, {Methods: "post"}, {Limit: -1}} {
+	for _, s := range []Spec{{Kind: 9}, {Busy: 9}, {Wait: -1}, {Lease: Forever}, {Args: "a b"}, {Methods: "post"}, {Limit: -1}, {LimitFrom: "3"}, {LimitFrom: "#{a}", Limit: 3},
+		{LeaseFrom: "#{a"}, {LeaseFrom: " #{a}"}, {LeaseFrom: "#{a}", Lease: time.Second}} {
 		if text, err := s.MarshalText(); err == nil {
 			t.Errorf("%+v has the text %q", s, text)
 		}
@@ -174,6 +184,9 @@ func TestSpecJSONErrors(t *testing.T) {
 		{`{"one-key":"yes"}`, "one-key: want true"},
 		{`{"one-key":false}`, "one-key: want true"},
 		{`{"limit":1.5}`, `limit: bad limit "1.5"`},
+		{`{"limit":["#{req.A}"]}`, "limit: want a text in quotes"},
+		{`{"wait":"#{req.A}"}`, `wait: bad duration "#{req.A}"`},
+		{`{"waiters":"#{req.A}"}`, `waiters: bad number of waiters "#{req.A}"`},
 		{`{"busy":"skipp"}`, "did you mean skip?"},
 		{`{"wait":"1s","wait":"2s"}`, `"wait" is given twice`},
 		{`7`, "want an object of attributes"},
@@ -199,15 +212,118 @@ func FuzzSpecText(f *testing.F) {
 	f.Add("order:#{req.ID}", "pay", "a == ';'", int64(time.Second), uint8(3))
 	f.Add(` ;"`, `"\`, `a|b; "`, int64(1500), uint8(255))
 	f.Add("a, wait", "#{", "(", int64(Forever), uint8(0))
+	f.Add("k", "n", "#{req.A ?? ';|'}", int64(0), uint8(0))
 	f.Fuzz(func(t *testing.T, key, name, when string, d int64, bits uint8) {
 		s := Spec{
 			Key: strings.ToValidUTF8(key, ""), Name: strings.ToValidUTF8(name, ""), When: strings.ToValidUTF8(when, ""),
 			Wait: time.Duration(d), Lease: time.Duration(d / 2), OneKey: bits&1 != 0, Kind: lock.Kind(bits >> 1 & 3),
 			Busy: Policy(bits >> 3 & 3), Limit: int(bits >> 5 & 1), zeros: 0,
 		}
+		if bits>>6&1 != 0 {
+			s.Limit, s.LimitFrom = 0, s.When
+		}
+		if bits>>7&1 != 0 {
+			s.Lease, s.LeaseFrom = 0, s.When
+		}
 		if s.imply(); s.printable() != nil {
 			return
 		}
 		checkRoundTrip(t, s)
 	})
+}
+
+// specTexts are what random Specs are made of, with what ends an attribute, a hole or a text where it stands bare.
+var specTexts = []string{
+	"req.A", `f("}")`, `x ?? ';'`, "a || b", `y["| "]`, "any(x, {.A; .B})", `'"' == z`, "q.Größe", `"\\"`, "a\n+ b", "#", "m.kind == 'skip' ? 1 : 2",
+}
+
+// randomSpec has each of its fields with a chance of a half, with a value that has a text.
+func randomSpec(dice *rand.Rand) (s Spec) {
+	text := func() string { return specTexts[dice.IntN(len(specTexts))] }
+	d := func() time.Duration { return time.Duration(1+dice.IntN(9_000_000)) * time.Millisecond }
+	for _, set := range []func(){
+		func() { s.Name = strings.TrimSpace(text()) }, func() { s.Key = "k:#{" + text() + "}" }, func() { s.When = text() },
+		func() { s.Kind = lock.Kind(dice.IntN(7)) }, func() { s.Wait = []time.Duration{Forever, d()}[dice.IntN(2)] },
+		func() { s.Lease = d() }, func() { s.Lease, s.LeaseFrom = 0, "#{"+text()+"}" }, func() { s.MaxHold = d() }, func() { s.Hold = d() },
+		func() { s.Limit = 1 + dice.IntN(20_000) }, func() { s.Limit, s.LimitFrom = 0, "#{ "+text()+" }" }, func() { s.Waiters = 1 + dice.IntN(9) },
+		func() { s.Busy = Policy(dice.IntN(5)) }, func() { s.Outage = Policy(dice.IntN(5)) }, func() { s.Args = "a,b" },
+		func() { s.Methods = "POST,PUT" }, func() { s.OneKey = true }, func() { s.Switchable = true },
+	} {
+		if dice.IntN(2) == 0 {
+			set()
+		}
+	}
+	s.imply()
+	return s
+}
+
+// A Spec comes back from all of its texts: those of tags, JSON and YAML, that of many guards, and as single attributes.
+func TestRandomSpecsComeBack(t *testing.T) {
+	dice, expressions := rand.New(rand.NewPCG(11, 7)), 0
+	for range 2000 {
+		s := randomSpec(dice)
+		if s.printable() != nil {
+			continue
+		}
+		if s.LimitFrom != "" && s.LeaseFrom != "" {
+			expressions++
+		}
+		checkRoundTrip(t, s)
+		var one Spec
+		for _, a := range attributes {
+			if a.zero(&s) {
+				continue
+			}
+			if err := one.Set(a.name, a.format(&s)); err != nil {
+				t.Errorf("%s of %v: %v", a.name, s, err)
+			}
+		}
+		if one != s {
+			t.Errorf("%+v, set one by one, is %+v", s, one)
+		}
+		tree, err := s.MarshalYAML()
+		if err != nil {
+			t.Errorf("%v: %v", s, err)
+		}
+		var fromYAML Spec
+		err = fromYAML.UnmarshalYAML(func(to any) error {
+			m, ok := to.(*map[string]any)
+			if !ok {
+				return errors.New("no text")
+			}
+			*m = tree.(map[string]any)
+			return nil
+		})
+		if fromYAML != s || err != nil {
+			t.Errorf("%+v comes back from YAML %v as %+v, %v", s, tree, fromYAML, err)
+		}
+		checkOverrideComesBack(t, s)
+	}
+	if expressions < 50 {
+		t.Errorf("%d Specs with a limit and a lease from requests: that is too few", expressions)
+	}
+}
+
+// checkOverrideComesBack fails t if s does not come back from ParseSpecs as text and as JSON, beside another guard, if it can be there.
+func checkOverrideComesBack(t *testing.T, s Spec) {
+	t.Helper()
+	s.Name, s.Args = "", ""
+	if s.checkOverride() != nil {
+		return
+	}
+	object, err := json.Marshal(map[string]Spec{"a": s, "b": {Wait: time.Second}})
+	if err != nil {
+		t.Error(err)
+	}
+	key := s
+	text := strings.TrimPrefix(key.String(), "; ")
+	if key.Key != "" && plainKey(key.Key) {
+		key.Key = ""
+		text = "key=" + strconv.Quote(s.Key) + key.String()
+	}
+	for _, text := range []string{string(object), "a: " + text + " | b: wait=1s", "a: " + text + "\nb: wait=1s"} {
+		if got, err := ParseSpecs(text); err != nil || got["a"] != s || got["b"] != (Spec{Wait: time.Second}) {
+			t.Errorf("%+v comes back from %s as %+v, %v", s, text, got, err)
+		}
+	}
 }

@@ -14,9 +14,10 @@ import (
 // otherwise the compiler puts it into the heap, which the tests of allocations notice.
 type call struct {
 	*runner
-	ctx    context.Context  // the caller's, with our span
-	record *telemetryRecord // nil if nothing observes the call
-	mode   Mode             // On outside of a Registry
+	ctx     context.Context  // the caller's, with our span
+	record  *telemetryRecord // nil if nothing observes the call
+	mode    Mode             // On outside of a Registry
+	request *lock.Request    // the runner's, or the call's own if facts have a say in it
 
 	*shared                // nil until keys are made, unless it came with the call
 	released bool          // the holds are to be given back no more
@@ -113,7 +114,7 @@ func (c *call) do(facts keyexpr.Facts, t *task) (ran bool, outcome string, err e
 	return true, outcome, err
 }
 
-// render renders the keys of the call: at least one, none of them empty.
+// render renders the keys of the call: at least one, none of them empty. It reads what else the request says about the locks.
 func (c *call) render(facts keyexpr.Facts, t *task) (keys []string, err error) {
 	if c.shared == nil {
 		c.shared = new(shared)
@@ -130,6 +131,9 @@ func (c *call) render(facts keyexpr.Facts, t *task) (keys []string, err error) {
 	}
 	if err == nil && len(keys) == 0 { // nothing to lock must not mean to run without a lock
 		err = errNoKeys
+	}
+	if err == nil && c.expressions != nil {
+		err = c.evaluate(facts)
 	}
 	return keys, err
 }
@@ -181,7 +185,7 @@ func (c *call) acquire(keys []string) error {
 // takeAll takes the locks of keys, for all of which together a call waits no longer than is declared. A locker that can takes several in one
 // question, those of the guards behind this one included.
 func (c *call) takeAll(keys []string) error {
-	request := c.request
+	request := *c.request
 	bounded := request.Wait > 0 && (len(keys) > 1 || len(c.ahead) > 0 || c.spec.Busy == Replace)
 	var start time.Duration
 	if bounded {

@@ -49,10 +49,10 @@
 //	when        When              the condition; where it is false, the work runs without a lock
 //	kind        Kind, Fair, …     exclusive, fair, read, write, fenced, spin or permit
 //	wait        Wait              how long to wait; forever is as long as the caller
-//	lease       Lease             when a lock ends by itself; without it, it is renewed
+//	lease       Lease, LeaseFrom  when a lock ends by itself; without it, it is renewed
 //	max-hold    MaxHold           when a lock ends at the latest
 //	hold        HoldAtLeast       how long the key stays locked after success: once per interval
-//	limit       Limit             how many may hold a permit at once
+//	limit       Limit, LimitFrom  how many may hold a permit at once
 //	waiters     Waiters           how many calls of this process may wait for a key
 //	busy        Busy              fail, skip, run-unlocked, fallback or replace
 //	outage      Outage            fail, skip, run-unlocked or fallback
@@ -60,6 +60,13 @@
 //	methods     Methods           the methods of HTTP that are guarded
 //	one-key     OneKey            a key that reads nothing is meant
 //	switchable  Switchable        a Registry may switch the guard off, or to shadow mode
+//
+// Each request may have a limit or a lease of its own. In the place of the value stands a template of one hole,
+// limit=#{req.Plan.Slots} or lease=#{req.Timeout}, over the same facts as the key, also beside a KeyFunc. It makes a whole number
+// from 1 to 10,000, or a time.Duration of at least 1ms; what is known at start to make neither is an error there. Where nothing is
+// known of the type, as in JSON, a text such as "30s" makes a time.Duration. Each call evaluates it once it has a key: other
+// values, and nil, are ErrKey with the name of the fact. A limit counts for the calls that have it: who holds a permit keeps it when
+// later calls have a smaller limit, and these wait until fewer do. MaxHold bounds a lease of the request's own.
 //
 // Options win over tags, and the tag of a function over that of its request. A guard without a name and a key has
 // defaults, as for Bind of many functions: over those, tags win. [ParseSpecs] reads what is to override the declarations

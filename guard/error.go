@@ -13,9 +13,9 @@ import (
 // The ways in which a guarded call can fail on the guard's side. Match them with errors.Is; take details with
 // errors.AsType[*Error]. Those that package lock has too are the same values.
 var (
-	// ErrKey says that the request gave no key: a fact was missing, empty or unusable. Nothing ran. The request is at
-	// fault, so retrying it unchanged cannot help. A function of a template or a KeyFunc says so by an error that matches
-	// ErrKey or keyexpr.ErrValue.
+	// ErrKey says that the request gave no key, or neither a limit nor a lease that it should give: a fact was missing, empty or
+	// unusable. Nothing ran. The request is at fault, so retrying it unchanged cannot help. A function of a template or a KeyFunc
+	// says so by an error that matches ErrKey or keyexpr.ErrValue.
 	ErrKey = errors.New("guard: no key from this request")
 	// ErrBusy is lock.ErrBusy: others held a lock for as long as the guard was ready to wait. Nothing ran; retry later.
 	ErrBusy = lock.ErrBusy

@@ -25,6 +25,10 @@ type Explanation struct {
 	Applies bool
 	// Keys are those that the call would take, in this order. There are none if it does not apply, or for Err.
 	Keys []KeyState
+	// Limit and Lease are what the call would ask for, whether the Spec has them or they are read from its facts. They are 0
+	// without Keys.
+	Limit int
+	Lease time.Duration
 	// Err is why there is no key, as the *Error that the call would return.
 	Err error
 	// Rest are the explanations of the guards behind this one in a Stack.
@@ -117,7 +121,7 @@ func (r *runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 	if r.entry != nil {
 		e.Mode = Mode(r.entry.mode.Load())
 	}
-	c := &call{runner: r, ctx: ctx}
+	c := &call{runner: r, ctx: ctx, request: &r.request}
 	if r.when != nil {
 		applies, err := r.when.Eval(ctx, facts)
 		if err != nil {
@@ -133,21 +137,22 @@ func (r *runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 		_, e.Err = c.keyless(err, r.fields())
 		return e
 	}
+	e.Limit, e.Lease = c.request.Limit, c.request.Lease
 	for _, key := range keys {
-		e.Keys = append(e.Keys, r.peek(ctx, key))
+		e.Keys = append(e.Keys, c.peek(key))
 	}
 	return e
 }
 
-func (r *runner) peek(ctx context.Context, key string) KeyState {
+func (c *call) peek(key string) KeyState {
 	state := KeyState{Key: key}
-	p, ok := r.locker.(peeker)
+	p, ok := c.locker.(peeker)
 	if !ok {
 		return state
 	}
-	request := r.request
+	request := *c.request
 	request.Key, request.Wait = key, 0
-	err := p.Peek(ctx, request)
+	err := p.Peek(c.ctx, request)
 	state.Busy = errors.Is(err, lock.ErrBusy)
 	if state.Known = err == nil || state.Busy; !state.Known {
 		state.Err = err
@@ -172,6 +177,8 @@ func (e Explanation) String() string {
 		b.WriteString("would run without a lock: the condition is false\n")
 	case e.Mode == Off:
 		b.WriteString("would run without a lock: switched off\n")
+	case e.Spec.LimitFrom+e.Spec.LeaseFrom != "":
+		fmt.Fprintf(&b, "for this call%v\n", Spec{Limit: e.Limit, Lease: e.Lease})
 	}
 	for _, k := range e.Keys {
 		b.WriteString(k.String() + "\n")

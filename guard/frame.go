@@ -21,7 +21,7 @@ func (f *function[Req, Res]) run(ctx context.Context, req Req, inline func(conte
 			return r.key.AppendKeysOf(ctx, room, &fr.req)
 		}
 	}
-	if !f.inPlace || r.when != nil {
+	if !f.inPlace || r.when != nil || r.expressions != nil {
 		facts = f.facts(req)
 	}
 	c := call{runner: r, shared: &fr.shared}

@@ -109,6 +109,9 @@ func Waiters(n int) Option { return give(fieldWaiters, Spec{Waiters: n}) }
 // Lease sets Spec.Lease, after which a lock ends by itself; without it, locks are renewed until the work is done.
 func Lease(d time.Duration) Option { return give(fieldLease, Spec{Lease: d}) }
 
+// LeaseFrom sets Spec.LeaseFrom, a template that reads the lease from each request: "#{req.Timeout}", a time.Duration.
+func LeaseFrom(t string) Option { return giveText("LeaseFrom", t, fieldLease, Spec{LeaseFrom: t}) }
+
 // MaxHold sets Spec.MaxHold, after which the work's context and the lock end, however often it was renewed.
 func MaxHold(d time.Duration) Option { return give(fieldMaxHold, Spec{MaxHold: d}) }
 
@@ -136,6 +139,9 @@ func Spin() Option { return Kind(lock.Spin) }
 
 // Limit lets up to n calls run at once: it sets Spec.Limit and makes the kind lock.Permit.
 func Limit(n int) Option { return give(fieldLimit, Spec{Limit: n}) }
+
+// LimitFrom is Limit for a number that each request gives: it sets Spec.LimitFrom, a template such as "#{req.Plan.Slots}".
+func LimitFrom(t string) Option { return giveText("LimitFrom", t, fieldLimit, Spec{LimitFrom: t}) }
 
 // Busy sets Spec.Busy: what to do when others held a lock for all of Wait.
 func Busy(p Policy) Option { return give(fieldBusy, Spec{Busy: p}) }

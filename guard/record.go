@@ -24,7 +24,7 @@ var noSpan = trace.SpanFromContext(context.Background())
 // open begins the call's span, and its record if anything observes it. An observer that comes later gets the next call.
 func (c *call) open(ctx context.Context) {
 	ctx, span := c.tel.spans.start(ctx, c.labels)
-	c.ctx = ctx
+	c.ctx, c.request = ctx, &c.runner.request
 	measured := (c.tel.unset == nil || otel.GetMeterProvider() != c.tel.unset) && c.tel.measures(ctx)
 	alone := c.entry == nil && c.above == nil && c.next == nil
 	if alone && span == nil && !measured && len(c.observers) == 0 && len(c.afterRelease) == 0 {

@@ -88,7 +88,7 @@ func (c *call) instead(policy Policy, outcome string, refused *Error, t *task) (
 // outwaited reports whether err is that a lock reached the end that the Spec sets it while others were waited for. That
 // is contention; a lock lost for another reason is an outage.
 func (c *call) outwaited(err error) bool {
-	return errors.Is(err, lock.ErrLost) && (c.spec.Lease > 0 || errors.Is(err, lock.ErrMaxHold))
+	return errors.Is(err, lock.ErrLost) && (c.request.Lease > 0 || errors.Is(err, lock.ErrMaxHold))
 }
 
 func (c *call) fail(sentinel, cause error) *Error {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,13 +77,7 @@ func (c *call) good() time.Duration {
 
 // declared is how long a lock that was never extended is good at most, counted from when the last one was taken.
 func (c *call) declared() time.Duration {
-	end := Forever
-	if c.spec.Lease > 0 {
-		end = c.spec.Lease
-	}
-	if c.spec.MaxHold > 0 {
-		end = min(end, c.spec.MaxHold)
-	}
+	end := min(cmp.Or(c.request.Lease, Forever), cmp.Or(c.spec.MaxHold, Forever))
 	if end == Forever || c.work.extended.Load() {
 		return Forever
 	}

@@ -38,7 +38,7 @@ func (c *call) lookAhead(facts keyexpr.Facts) {
 	var ahead [][]string
 	for r := c.next; r != nil; r = r.next {
 		on := r.entry == nil || Mode(r.entry.mode.Load()) == On
-		if r.locker != c.locker || r.when != nil || r.keyFunc != nil || r.spec.Busy == Replace || !on {
+		if r.locker != c.locker || r.when != nil || r.keyFunc != nil || r.expressions != nil || r.spec.Busy == Replace || !on {
 			return
 		}
 		keys, err := r.key.AppendKeys(c.ctx, nil, facts)
@@ -60,7 +60,7 @@ func (c *call) reserveStack(ctx context.Context, keys []string) (context.Context
 			rs = append(rs, request)
 		}
 	}
-	want(c.request, keys)
+	want(*c.request, keys)
 	for i, r := 0, c.next; r != nil; i, r = i+1, r.next {
 		want(r.request, c.ahead[i])
 	}

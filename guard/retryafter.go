@@ -32,7 +32,7 @@ func (c *call) retryAfter(err error) time.Duration {
 	switch {
 	case after > 0:
 		after += after / 4
-	case c.spec.Lease > 0:
+	case c.request.Lease > 0:
 		after = rest
 	default:
 		after = min(rest, retryUnknown)

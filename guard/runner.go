@@ -45,6 +45,8 @@ type runner struct {
 	keyFunc *keyFunc          // or
 	key     *keyexpr.Template // the other is nil
 	when    *keyexpr.Condition
+
+	expressions []expression // of what is read from requests besides; nil for most guards
 }
 
 // Prepare is adapter.Prepare, and returns a guard that is fitted.
@@ -138,7 +140,7 @@ func constant(when *keyexpr.Condition) error {
 	return nil
 }
 
-// parse fits the key and the condition of g to roots.
+// parse fits the key, the condition and the expressions of g to roots.
 func (r *runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 	var err error
 	options := slices.Clone(g.functions)
@@ -165,7 +167,7 @@ func (r *runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 	if err != nil {
 		faults = append(faults, fmt.Errorf("key: %w", err))
 	}
-	return faults
+	return append(faults, r.parseExpressions(roots, g.functions)...)
 }
 
 // fields is what the key reads of the facts, as far as that is known.

@@ -9,11 +9,9 @@ func (s *Spec) Set(attribute, text string) error {
 	if err != nil {
 		return err
 	}
-	var one Spec
-	if err := a.parse(&one, text); err != nil {
+	if err := a.set(s, text); err != nil {
 		return fmt.Errorf("%s: %w", attribute, err)
 	}
-	s.merge(one, a.field)
 	s.imply()
 	return nil
 }

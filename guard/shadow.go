@@ -51,6 +51,7 @@ type shadow struct {
 	run      *runner
 	presence *presence
 	keys     []string // as the template gave them
+	request  lock.Request
 	outer    *shadow
 
 	mu       sync.Mutex
@@ -66,7 +67,7 @@ type shadow struct {
 type shadowKey struct{}
 
 func newShadow(c *call, keys []string) *shadow {
-	s := &shadow{Context: c.ctx, run: c.runner, presence: &c.presence, keys: keys}
+	s := &shadow{Context: c.ctx, run: c.runner, presence: &c.presence, keys: keys, request: *c.request}
 	s.outer, _ = c.ctx.Value(shadowKey{}).(*shadow)
 	s.beside(s.take)
 	return s
@@ -115,7 +116,7 @@ func (s *shadow) acquire(ctx context.Context, holds *[]lock.Hold) (err error) {
 			err = fmt.Errorf("locker panicked: %v", p)
 		}
 	}()
-	request := s.run.request
+	request := s.request
 	request.Wait = 0
 	for _, key := range s.keys {
 		if s.outer.has(s.run.locker, key) {

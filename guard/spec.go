@@ -32,6 +32,9 @@ type Spec struct {
 	Wait time.Duration
 	// Lease ends each lock by itself after that time; 0 renews it until the work is done.
 	Lease time.Duration
+	// LeaseFrom reads the Lease from each request, in place of Lease: "#{order.Timeout}". It is a template of one hole, which
+	// makes a time.Duration. MaxHold bounds it.
+	LeaseFrom string
 	// MaxHold ends the work's context, and with it the lock, after that time, however often the lock was renewed.
 	// 0 sets no bound.
 	MaxHold time.Duration
@@ -40,6 +43,9 @@ type Spec struct {
 	Hold time.Duration
 	// Limit is how many may hold a lock.Permit at once. Other kinds have none.
 	Limit int
+	// LimitFrom reads the Limit from each request, in place of Limit: "#{plan.Slots}". It is a template of one hole, which
+	// makes a whole number from 1 to 10,000. Each call goes by its own.
+	LimitFrom string
 	// Waiters is how many calls of this process may wait for a key. One more is busy at once. 0 sets no bound.
 	Waiters int
 	// Busy says what to do when others held a lock for all of Wait.
@@ -61,8 +67,8 @@ type Spec struct {
 	zeros fields // have their zero value because a text says so, as in wait=0
 }
 
-// Validate reports every fault of s that shows without knowing the facts, the syntax of Key and When included, as errors
-// that are joined. Name and Key may be missing, as tags and adapters can fill them in later.
+// Validate reports every fault of s that shows without knowing the facts, the syntax of templates and of When included, as
+// errors that are joined. Name and Key may be missing, as tags and adapters can fill them in later.
 func (s Spec) Validate() error {
 	return s.errors(append(append(s.faults(), s.gaps()...), s.checkTemplates()...))
 }
@@ -87,7 +93,7 @@ func (s Spec) faults() (faults []error) {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	check(s.Kind != lock.Permit && s.Limit > 0, "limit %d belongs to kind permit, not to kind %v", s.Limit, s.Kind)
+	check(s.Kind != lock.Permit && (s.Limit > 0 || s.LimitFrom != ""), "limit %.0d%s belongs to kind permit, not to kind %v", s.Limit, s.LimitFrom, s.Kind)
 	check(s.MaxHold > 0 && s.Lease > s.MaxHold, "lease %v is over max-hold %v, which would end it first", s.Lease, s.MaxHold)
 	check(s.Busy == Replace && (s.Kind == lock.Read || s.Kind == lock.Permit), "busy=replace is for kinds that one call holds at a time, not for kind %v", s.Kind)
 	check(s.Outage == Replace, "outage=replace: only a busy lock has a holder to replace")
@@ -96,7 +102,7 @@ func (s Spec) faults() (faults []error) {
 
 // gaps describes the fields that lack another one. A tag may still fill it in.
 func (s Spec) gaps() (faults []error) {
-	if s.Kind == lock.Permit && s.Limit < 1 {
+	if s.Kind == lock.Permit && s.Limit < 1 && s.LimitFrom == "" {
 		faults = append(faults, fmt.Errorf("kind permit needs a limit of at least 1, not %d", s.Limit))
 	}
 	if s.Waiters > 0 && s.Wait == 0 && s.Busy != Replace {
@@ -165,7 +171,7 @@ func (s Spec) missing(hasKeyFunc bool) []error {
 	return faults
 }
 
-// request is what s asks of a locker, but for the key.
+// request is what s asks of a locker, but for the key, and for what is read from requests.
 func (s *Spec) request() lock.Request {
 	r := lock.Request{Kind: s.Kind, Wait: s.Wait, Lease: s.Lease, MaxHold: s.MaxHold, Limit: s.Limit, Holder: fmt.Sprintf("guard %q", s.Name)}
 	if s.Wait == Forever || s.Wait == 0 && s.Busy == Replace {

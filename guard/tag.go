@@ -79,7 +79,7 @@ func isString(text string) bool {
 //	attribute = name "=" value | flag
 //	value     = text up to a semicolon, or a quoted string of Go
 //
-// A semicolon in a hole of the template, or in the quotes and brackets of a template or condition, belongs to it.
+// A semicolon in a hole of the template, or in the quotes and brackets of a template, condition or expression, belongs to it.
 func parseTag(tag string) (Spec, error) {
 	t := tagParser{text: tag, stops: ";"}
 	template, bare := t.literal()
@@ -196,12 +196,7 @@ func (t *tagParser) parse(a attr, text string) error {
 	if quoted, err := strconv.Unquote(text); err == nil && text[0] == '"' {
 		text = quoted
 	}
-	var one Spec
-	err := a.parse(&one, text)
-	if err == nil {
-		t.spec.merge(one, a.field)
-	}
-	return err
+	return a.set(&t.spec, text)
 }
 
 func (t *tagParser) space() {
@@ -224,7 +219,7 @@ func (t *tagParser) stopped() bool {
 // value reads the value of an attribute, up to where it ends.
 func (t *tagParser) value(s style) string {
 	start := t.pos
-	if s == code {
+	if s == code || strings.HasPrefix(t.text[start:], "#{") {
 		t.expression(0)
 		return t.text[start:t.pos]
 	}

@@ -99,7 +99,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 			b = append(b, ',')
 		}
 		value := a.format(&s)
-		if a.style != number && a.style != flag {
+		if a.style != number && a.style != flag || strings.HasPrefix(value, "#{") {
 			quoted, err := json.Marshal(value)
 			if err != nil {
 				return nil, err
@@ -234,10 +234,7 @@ func (r *jsonReader) attribute(s *Spec, name string) error {
 	}
 	text, err := a.jsonText(token)
 	if err == nil {
-		var one Spec
-		if err = a.parse(&one, text); err == nil {
-			s.merge(one, a.field)
-		}
+		err = a.set(s, text)
 	}
 	if err != nil {
 		return r.at(r.InputOffset(), fmt.Errorf("%s: %w", name, err))

@@ -49,7 +49,7 @@ type Runner struct{ fitted *guard.Guard }
 
 // Run makes one guarded call: it evaluates the condition, renders the keys, takes the locks in the order of their names
 // (all or none), runs fn with a context that ends when one of them is lost, and gives them back, also if fn panics.
-// facts is asked for a root once for the condition and once for the key, if they name it.
+// facts is asked for a root once for each of the condition, the key, and the expressions of lease and limit that name it.
 //
 // ran says whether fn was called. The error is fn's own, untouched; or a *guard.Error; or, if ctx ended before fn could
 // start, one that names the guard and matches both ctx.Err() and the cause of ctx. With Skip, a call that could not have
