@@ -118,8 +118,9 @@ func millis(d time.Duration) any {
 
 // permit serves lock.Permit on the data of Redisson's RPermitExpirableSemaphore, so that its holders are freed by their
 // lease after a crash. The holder's id is the permit's, 16 random bytes. The first Acquire makes a semaphore that is not
-// there, with the request's Limit, and marks it as its own; such a one is gone when nobody holds a permit, so that keys made
-// from requests leave nothing. One that was made with TrySetPermits, here or in Java, stays and keeps its own number.
+// there, and marks it as its own. Each Acquire of such a one goes by the Limit of its own request, and it is gone when nobody
+// holds a permit, so that keys made from requests leave nothing. One that was made with TrySetPermits, here or in Java, stays
+// and keeps its own number.
 type permit struct{}
 
 func permitKeys(name string) []string { return []string{name, permitsKey(name), permitsMark(name)} }

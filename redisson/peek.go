@@ -54,7 +54,7 @@ func peekCall(name string, r lock.Request) call {
 	case lock.Fair:
 		keys = append(keys, fairQueue(name), fairDeadlines(name))
 	case lock.Permit:
-		keys = append(keys, permitsKey(name))
+		keys = permitKeys(name)
 	}
 	return call{Script: peek, Keys: keys, Args: []any{r.Kind.String(), r.Limit}}
 }

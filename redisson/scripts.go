@@ -39,7 +39,7 @@ var (
 	rwUpdate     = load("d878c56ade082e91f3040931e99ff40c19323b20", "lease", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 
-	permitAcquire = takes(load("eb40a7009c5afc9532ae053e80bac0ebc67abf16", "now", "permit_prelude", "permit_acquire"))
+	permitAcquire = takes(load("0bb41b30e9cfea75dab2c2044a8ac76b4d05d45b", "now", "permit_prelude", "permit_acquire"))
 	permitUpdate  = load("ecbbe72d3b78bc7113c2767601ce7e40066711c8", "now", "permit_prelude", "permit_update")
 	permitRelease = load("a1547d88a1a132d649f0e48434c42ed298ba5ace", "now", "permit_prelude", "permit_release")
 
@@ -75,9 +75,9 @@ var (
 	scan    = lists(load("17b680987d1a4bdd7b42d81024f98bd4c7a2d7ac", "object", "scan"))
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve = takes(define("d125a578f37569450865783dd3ae59b10c5b88e9", "reserve",
+	reserve = takes(define("e6c4f90653c47c71dacdf3fe727a707281c76267", "reserve",
 		function("local look", peek)+takers()+source("reserve")))
-	peek       = load("75213556a05fac2a53c058ffbdb42b3f98aa37a4", "now", "peek")
+	peek       = load("be6b62ccac4c869311275c8b03aeec7d57738f7f", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
 	foreign    = load("fff80e4b8cd319761ff336ceaaa275f9a73d0cdd", "foreign")

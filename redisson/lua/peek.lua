@@ -1,6 +1,7 @@
 -- Looks whether somebody who has nothing of a lock could take it now. It changes nothing.
--- KEYS[1] lock; of a fair lock KEYS[2] queue, KEYS[3] deadlines; of a permit KEYS[2] taken permits with the end of each
--- ARGV[1] kind; one that is not here is exclusive; ARGV[2] permits of a new semaphore
+-- KEYS[1] lock; of a fair lock KEYS[2] queue, KEYS[3] deadlines; of a permit KEYS[2] taken permits with the end of each,
+-- KEYS[3] mark of a semaphore that was made here
+-- ARGV[1] kind; one that is not here is exclusive; ARGV[2] permits of a semaphore that is made here
 -- Answers what the script that takes the lock would: {1} if it could, {0, how long to wait in ms} when others have it, where -1
 -- is not known, {-1, kind} when it is held exclusively (0), for reading (2) or writing (3).
 local kind, numbers = ARGV[1], {exclusive = 0, read = 2}
@@ -17,7 +18,7 @@ end
 
 -- permit is the answer for a permit: what is left, and what is taken and not over.
 local function permit(free)
-  if free then
+  if free and redis.call('exists', KEYS[3]) == 0 then
     free = assert(tonumber(free), 'value is not a number') + redis.call('zcount', KEYS[2], '-inf', now)
   else
     free = ARGV[2] - redis.call('zcount', KEYS[2], '(' .. now, '+inf')
