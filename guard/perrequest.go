@@ -61,7 +61,7 @@ func (r *runner) parseExpressions(roots keyexpr.Roots, functions []keyexpr.Optio
 		value, err := keyexpr.Parse(text, roots, options...)
 		_, list := keyexpr.Parse(text+":"+text, roots, options...)
 		if err == nil && (list != nil || !regexp.MustCompile(x.makes).MatchString(value.Shape()) || len(value.Fields()) == 0 && !strings.Contains(text, "(")) {
-			err = fmt.Errorf("%s makes %s, and should make one %s, out of the request", text, value.Shape(), x.want)
+			err = &keyexpr.Error{Text: text, Offset: len("#{"), Reason: fmt.Sprintf("makes %s, and should make one %s, out of the request", value.Shape(), x.want)}
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", a.name, err))

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
-	"github.com/latchkey-go/latchkey/guard/guardtest"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/keyexpr/spel"
 	"github.com/latchkey-go/latchkey/lock"
@@ -123,19 +122,21 @@ func TestLimitAndLeaseAreAskedFor(t *testing.T) {
 		{[]guard.Option{guard.LimitFrom("#{slots(req.Name)}"), guard.TemplateFunc("slots", func(name string) int { return len(name) })}, Report{Name: "abc"}, 3, 0},
 		{[]guard.Option{guard.LimitFrom("#{slots()}"), guard.TemplateFunc("slots", func() int { return 9 })}, Report{}, 9, 0},
 	} {
-		l := newSpy()
-		tt.r.Customer = "a"
-		if _, err := reporting(t, l, reported, append(tt.opts, guard.Wait(second), guard.MaxHold(2*later))...)(t.Context(), tt.r); err != nil {
-			t.Errorf("%+v: %v", tt.r, err)
-			continue
-		}
-		want := lock.Request{Key: "report:a", Wait: second, MaxHold: 2 * later, Limit: tt.limit, Lease: tt.lease}
-		if tt.limit > 0 {
-			want.Kind = lock.Permit
-		}
-		if got := l.asked(); !slices.Equal(got, []lock.Request{want}) {
-			t.Errorf("%+v: asks for %+v, want %+v", tt.r, got, want)
-		}
+		synctest.Test(t, func(t *testing.T) { // or the shortest of leases could be over too soon
+			l := newSpy()
+			tt.r.Customer = "a"
+			if _, err := reporting(t, l, reported, append(tt.opts, guard.Wait(second), guard.MaxHold(2*later))...)(t.Context(), tt.r); err != nil {
+				t.Errorf("%+v: %v", tt.r, err)
+				return
+			}
+			want := lock.Request{Key: "report:a", Wait: second, MaxHold: 2 * later, Limit: tt.limit, Lease: tt.lease}
+			if tt.limit > 0 {
+				want.Kind = lock.Permit
+			}
+			if got := l.asked(); !slices.Equal(got, []lock.Request{want}) {
+				t.Errorf("%+v: asks for %+v, want %+v", tt.r, got, want)
+			}
+		})
 	}
 }
 
@@ -228,24 +229,24 @@ func TestExpressionMistakes(t *testing.T) {
 		{opts{guard.LimitFrom("up to #{req.Slots}")}, []string{`limit "up to #{req.Slots}"`, "without text around it"}},
 		{opts{guard.LeaseFrom("#{req.Timeout}s")}, []string{`lease "#{req.Timeout}s"`, "without text around it"}},
 		{opts{guard.LimitFrom("##{req.Slots}")}, []string{`limit "##{req.Slots}"`}},
-		{opts{guard.LimitFrom("#{req.Slots}0#{req.Slots}")}, []string{"limit: #{req.Slots}0#{req.Slots} makes <int>0<int>"}},
-		{opts{guard.LimitFrom("#{3}")}, []string{"limit: #{3} makes <int>, and should make one whole number from 1 to 10,000, out of the request"}},
+		{opts{guard.LimitFrom("#{req.Slots}0#{req.Slots}")}, []string{"limit: keyexpr: makes <int>0<int>"}},
+		{opts{guard.LimitFrom("#{3}")}, []string{"limit: keyexpr: makes <int>, and should make one whole number from 1 to 10,000, out of the request"}},
 		{opts{guard.LimitFrom(`#{"3"}`)}, []string{"limit: ", "out of the request"}},
 		{opts{guard.LimitFrom("#{req.Slots")}, []string{"limit "}},
 		{opts{guard.LimitFrom("#{req.Slots +}")}, []string{"limit: keyexpr: not an expression", "offset"}},
 		{opts{guard.LimitFrom("#{req.Slot}")}, []string{"limit: keyexpr: unknown field Slot of Report, did you mean Slots? (at offset 6 "}},
 		{opts{guard.LimitFrom("#{plan.Slots}")}, []string{"limit: keyexpr: ", "plan"}},
-		{opts{guard.LimitFrom("#{req.IDs}")}, []string{"limit: #{req.IDs} makes", "one whole number"}},
-		{opts{guard.LimitFrom("#{[req.Slots]}")}, []string{"limit: #{[req.Slots]} makes", "one whole number"}},
-		{opts{guard.LimitFrom("#{req.Name}")}, []string{"limit: #{req.Name} makes <string>"}},
-		{opts{guard.LimitFrom("#{req.Free}")}, []string{"limit: #{req.Free} makes <bool>"}},
+		{opts{guard.LimitFrom("#{req.IDs}")}, []string{"limit: keyexpr: makes", "one whole number"}},
+		{opts{guard.LimitFrom("#{[req.Slots]}")}, []string{"limit: keyexpr: makes", "one whole number"}},
+		{opts{guard.LimitFrom("#{req.Name}")}, []string{"limit: keyexpr: makes <string>"}},
+		{opts{guard.LimitFrom("#{req.Free}")}, []string{"limit: keyexpr: makes <bool>"}},
 		{opts{guard.LimitFrom("#{req.Share}")}, []string{"limit: keyexpr: req.Share is a float"}},
-		{opts{guard.LimitFrom("#{req.Timeout}")}, []string{"limit: #{req.Timeout} makes <time.Duration>"}},
+		{opts{guard.LimitFrom("#{req.Timeout}")}, []string{"limit: keyexpr: makes <time.Duration>"}},
 		{opts{guard.LimitFrom("#{req}")}, []string{"limit: keyexpr: req is a struct"}},
-		{opts{guard.LeaseFrom("#{req.Slots}")}, []string{"lease: #{req.Slots} makes <int>, and should make one time.Duration of at least 1ms"}},
-		{opts{guard.LeaseFrom("#{req.Name}")}, []string{"lease: #{req.Name} makes <string>"}},
-		{opts{guard.LeaseFrom("#{req.Times}")}, []string{"lease: #{req.Times} makes", "one time.Duration"}},
-		{opts{guard.LeaseFrom(`#{30}`)}, []string{"lease: #{30} makes <int>"}},
+		{opts{guard.LeaseFrom("#{req.Slots}")}, []string{"lease: keyexpr: makes <int>, and should make one time.Duration of at least 1ms"}},
+		{opts{guard.LeaseFrom("#{req.Name}")}, []string{"lease: keyexpr: makes <string>"}},
+		{opts{guard.LeaseFrom("#{req.Times}")}, []string{"lease: keyexpr: makes", "one time.Duration"}},
+		{opts{guard.LeaseFrom(`#{30}`)}, []string{"lease: keyexpr: makes <int>"}},
 		{opts{slots, guard.Limit(3)}, []string{`limit is given twice, as "#{req.Slots}" and as "3"`}},
 		{opts{timeout, guard.Lease(time.Second)}, []string{`lease is given twice, as "#{req.Timeout}" and as "1s"`}},
 		{opts{guard.FromSpec(guard.Spec{Limit: 3, LimitFrom: "#{req.Slots}"})}, []string{`limit "#{req.Slots}": give one expression`, "a value beside it"}},
@@ -496,22 +497,24 @@ func TestReentryWithAnotherLimit(t *testing.T) {
 func TestExpressionsWithPolicies(t *testing.T) {
 	fallback := guard.Fallback(func(_ context.Context, r Report, err error) (string, error) { return "instead", err })
 	for _, tt := range []struct {
-		fault  guardtest.Fault
+		fault  error
 		opts   []guard.Option
 		result string
 		err    error
 	}{
-		{guardtest.Busy(), nil, "", guard.ErrBusy},
-		{guardtest.Busy(), []guard.Option{guard.Busy(guard.Skip)}, "", nil},
-		{guardtest.Busy(), []guard.Option{guard.Busy(guard.RunUnlocked)}, "reported", nil},
-		{guardtest.Busy(), []guard.Option{fallback}, "instead", guard.ErrBusy},
-		{guardtest.Outage(io.ErrUnexpectedEOF), nil, "", guard.ErrOutage},
-		{guardtest.Outage(io.ErrUnexpectedEOF), []guard.Option{guard.Outage(guard.Skip)}, "", nil},
-		{guardtest.Outage(io.ErrUnexpectedEOF), []guard.Option{guard.Outage(guard.RunUnlocked)}, "reported", nil},
-		{guardtest.Outage(io.ErrUnexpectedEOF), []guard.Option{fallback}, "instead", guard.ErrOutage},
+		{lock.ErrBusy, nil, "", guard.ErrBusy},
+		{lock.ErrBusy, []guard.Option{guard.Busy(guard.Skip)}, "", nil},
+		{lock.ErrBusy, []guard.Option{guard.Busy(guard.RunUnlocked)}, "reported", nil},
+		{lock.ErrBusy, []guard.Option{fallback}, "instead", guard.ErrBusy},
+		{io.ErrUnexpectedEOF, nil, "", guard.ErrOutage},
+		{io.ErrUnexpectedEOF, []guard.Option{guard.Outage(guard.Skip)}, "", nil},
+		{io.ErrUnexpectedEOF, []guard.Option{guard.Outage(guard.RunUnlocked)}, "reported", nil},
+		{io.ErrUnexpectedEOF, []guard.Option{fallback}, "instead", guard.ErrOutage},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			report := reporting(t, guardtest.New(tt.fault), reported, append(tt.opts, slots, timeout, guard.Wait(time.Second))...)
+			l := newSpy()
+			l.refuse = map[string]error{"report:a": tt.fault}
+			report := reporting(t, l, reported, append(tt.opts, slots, timeout, guard.Wait(time.Second))...)
 			got, err := report(t.Context(), Report{Customer: "a", Slots: 1, Timeout: time.Minute})
 			if got != tt.result || !errors.Is(err, tt.err) {
 				t.Errorf("%q, %v, want %q, %v", got, err, tt.result, tt.err)
