@@ -10,7 +10,7 @@
 //	}
 //
 // Its fields are the attributes of a guard.Spec, with _ for -, but for two that would say nothing: args, as a method has
-// one request, and methods, as all of its calls are a POST.
+// one request, and methods, as all of its calls are a POST. An expression in the place of a limit is limit_from.
 //
 // # Finding guard.proto
 //

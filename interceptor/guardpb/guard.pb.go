@@ -47,7 +47,8 @@ type Guard struct {
 	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	// How long to wait for the lock: "2s", "500ms", or "forever", as long as the caller does. Left out, a call tries once.
 	Wait string `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
-	// Ends the lock by itself after that time. Left out, it is renewed until the method returns.
+	// Ends the lock by itself after that time. Left out, it is renewed until the method returns. An expression reads it from each
+	// request: "#{req.timeout.AsDuration()}".
 	Lease string `protobuf:"bytes,6,opt,name=lease,proto3" json:"lease,omitempty"`
 	// Ends the work, and with it the lock, after that time, however often it was renewed.
 	MaxHold string `protobuf:"bytes,7,opt,name=max_hold,json=maxHold,proto3" json:"max_hold,omitempty"`
@@ -55,6 +56,8 @@ type Guard struct {
 	Hold string `protobuf:"bytes,8,opt,name=hold,proto3" json:"hold,omitempty"`
 	// How many calls may hold a lock of kind permit at once.
 	Limit int32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Reads the limit from each request, in place of limit: "#{req.slots}".
+	LimitFrom string `protobuf:"bytes,15,opt,name=limit_from,json=limitFrom,proto3" json:"limit_from,omitempty"`
 	// How many calls of one server may wait for a key. One more is busy at once.
 	Waiters int32 `protobuf:"varint,10,opt,name=waiters,proto3" json:"waiters,omitempty"`
 	// What to do when others held the lock for all of wait: fail, skip, run-unlocked.
@@ -162,6 +165,13 @@ func (x *Guard) GetLimit() int32 {
 	return 0
 }
 
+func (x *Guard) GetLimitFrom() string {
+	if x != nil {
+		return x.LimitFrom
+	}
+	return ""
+}
+
 func (x *Guard) GetWaiters() int32 {
 	if x != nil {
 		return x.Waiters
@@ -221,7 +231,7 @@ var File_latchkey_guard_v1_guard_proto protoreflect.FileDescriptor
 
 const file_latchkey_guard_v1_guard_proto_rawDesc = "" +
 	"\n" +
-	"\x1dlatchkey/guard/v1/guard.proto\x12\x11latchkey.guard.v1\x1a google/protobuf/descriptor.proto\"\xc3\x02\n" +
+	"\x1dlatchkey/guard/v1/guard.proto\x12\x11latchkey.guard.v1\x1a google/protobuf/descriptor.proto\"\xe2\x02\n" +
 	"\x05Guard\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -231,7 +241,9 @@ const file_latchkey_guard_v1_guard_proto_rawDesc = "" +
 	"\x05lease\x18\x06 \x01(\tR\x05lease\x12\x19\n" +
 	"\bmax_hold\x18\a \x01(\tR\amaxHold\x12\x12\n" +
 	"\x04hold\x18\b \x01(\tR\x04hold\x12\x14\n" +
-	"\x05limit\x18\t \x01(\x05R\x05limit\x12\x18\n" +
+	"\x05limit\x18\t \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"limit_from\x18\x0f \x01(\tR\tlimitFrom\x12\x18\n" +
 	"\awaiters\x18\n" +
 	" \x01(\x05R\awaiters\x12\x12\n" +
 	"\x04busy\x18\v \x01(\tR\x04busy\x12\x16\n" +

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/guardtest"
 	"github.com/latchkey-go/latchkey/interceptor/guardpb"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
@@ -206,6 +207,14 @@ func mistakesInOptions() []mistake {
 		{name: "typo in a policy", option: &guardpb.Guard{Key: "account:#{req.name}", Busy: "skpi"}, rules: options(), want: []string{transfer, "busy", "skip"}},
 		{name: "permit without a limit", option: &guardpb.Guard{Key: "account:#{req.name}", Kind: "permit"}, rules: options(), want: []string{transfer, "limit"}},
 		{name: "negative limit", option: &guardpb.Guard{Key: "account:#{req.name}", Limit: -1}, rules: options(), want: []string{transfer, "limit"}},
+		{name: "two limits", option: &guardpb.Guard{Key: "account:#{req.name}", Limit: 1, LimitFrom: "#{req.limit}"}, rules: options(),
+			want: []string{transfer, "limit and limit_from: give one"}},
+		{name: "typo in a limit of requests", option: &guardpb.Guard{Key: "account:#{req.name}", LimitFrom: "#{req.limti}"}, rules: options(),
+			want: []string{transfer, "limit: ", "did you mean"}},
+		{name: "limit that is no number", option: &guardpb.Guard{Key: "account:#{req.name}", LimitFrom: "#{req.name}"}, rules: options(),
+			want: []string{transfer, "limit: keyexpr: makes <string>"}},
+		{name: "lease without a unit", option: &guardpb.Guard{Key: "account:#{req.name}", Lease: "#{req.limit}"}, rules: options(),
+			want: []string{transfer, "lease: keyexpr: makes <int32>", "time.Duration"}},
 		{name: "lease over max-hold", option: &guardpb.Guard{Key: "account:#{req.name}", Lease: "1m", MaxHold: "1s"}, rules: options(), want: []string{transfer, "max-hold"}},
 		{name: "unclosed hole", option: &guardpb.Guard{Key: "account:#{req.name"}, rules: options(), want: []string{transfer, "key"}},
 		{name: "condition that is none", option: &guardpb.Guard{Key: "account:#{req.name}", When: "req.limit"}, rules: options(), want: []string{transfer, "when"}},
@@ -309,14 +318,18 @@ func TestOptionSaysWhatASpecDoes(t *testing.T) {
 		MaxHold: 4 * time.Second, Hold: 5 * time.Second, Limit: 6, Waiters: 7, Busy: guard.Skip, Outage: guard.RunUnlocked,
 		OneKey: true, Switchable: true,
 	}
-	got, err := specOf(option)
-	if err != nil || got.String() != want.String() {
-		t.Errorf("specOf(%v) = %v, %v, want %v", option, got, err, want)
+	read := &guardpb.Guard{Key: "k", LimitFrom: "#{req.limit}", Lease: "#{req.timeout.AsDuration()}"}
+	wantRead := guard.Spec{Key: "k", Kind: lock.Permit, LimitFrom: "#{req.limit}", LeaseFrom: "#{req.timeout.AsDuration()}"}
+	for option, want := range map[*guardpb.Guard]guard.Spec{option: want, read: wantRead} {
+		got, err := specOf(option)
+		if err != nil || got.String() != want.String() {
+			t.Errorf("specOf(%v) = %v, %v, want %v", option, got, err, want)
+		}
 	}
 	// A field that was left out above would not be tested, and one that the option lacks could not be given.
 	fields := option.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
-		if !option.ProtoReflect().Has(fields.Get(i)) {
+		if !option.ProtoReflect().Has(fields.Get(i)) && !read.ProtoReflect().Has(fields.Get(i)) {
 			t.Errorf("the test lacks %s", fields.Get(i).Name())
 		}
 	}
@@ -334,7 +347,7 @@ func TestOptionSaysWhatASpecDoes(t *testing.T) {
 		}
 		lack, lacks := lacking[f.Name]
 		delete(lacking, f.Name)
-		if v.IsZero() != lacks {
+		if (v.IsZero() && reflect.ValueOf(wantRead).FieldByIndex(f.Index).IsZero()) != lacks {
 			t.Errorf("guard.Spec.%s can't be given in a .proto file, or is listed as if it could not", f.Name)
 		}
 		if !lacks {
@@ -348,5 +361,31 @@ func TestOptionSaysWhatASpecDoes(t *testing.T) {
 	}
 	if len(lacking) > 0 {
 		t.Errorf("a Spec has no fields %v", slices.Collect(maps.Keys(lacking)))
+	}
+}
+
+// A limit and a lease of requests see those by the names of the .proto file.
+func TestOptionReadsLimitAndLease(t *testing.T) {
+	option := &guardpb.Guard{Key: "account:#{req.name}", LimitFrom: "#{req.max_hold == '' ? req.limit : req.waiters}", Lease: "#{seconds(req.lease)}"}
+	seconds := guard.TemplateFunc("seconds", func(text string) (time.Duration, error) { return time.ParseDuration(text) })
+	l := guardtest.New()
+	ms, err := bindIn(bank(t, option), "interceptor", All, []Rule{FromOptions(l, []guard.Option{guard.Limit(9), seconds})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int32{3, 1} {
+		facts := func(string) (any, error) { return &guardpb.Guard{Name: "7", Limit: limit, Lease: "5s"}, nil }
+		if _, err := ms[transfer].Runner.Run(t.Context(), facts, func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	var got []string
+	for _, s := range l.Steps() {
+		if s.Op == guardtest.Acquired {
+			got = append(got, fmt.Sprint(s.Request.Kind, s.Request.Limit, s.Request.Lease))
+		}
+	}
+	if want := []string{"permit 3 5s", "permit 1 5s"}; !slices.Equal(got, want) {
+		t.Errorf("asked for %q, want %q", got, want)
 	}
 }

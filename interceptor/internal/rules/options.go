@@ -73,14 +73,18 @@ func optionOf(d protoreflect.MethodDescriptor) (*guardpb.Guard, error) {
 	return option, nil
 }
 
-// specOf is the declaration in an option. Its fields are called like the attributes of a tag.
+// specOf is the declaration in an option. Its fields are called like the attributes of a tag, but that a limit has two, as it is a number or
+// an expression.
 func specOf(option *guardpb.Guard) (s guard.Spec, err error) {
 	if unknown := option.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		return s, errors.New("the option has a field that this version of guardpb does not know: update latchkey")
 	}
 	var faults []error
+	if option.GetLimit() != 0 && option.GetLimitFrom() != "" {
+		faults = append(faults, errors.New("limit and limit_from: give one"))
+	}
 	option.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		attribute := strings.ReplaceAll(string(f.Name()), "_", "-")
+		attribute := strings.TrimSuffix(strings.ReplaceAll(string(f.Name()), "_", "-"), "-from")
 		if err := s.Set(attribute, v.String()); err != nil {
 			faults = append(faults, err)
 		}
