@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/adapter"
 	"github.com/latchkey-go/latchkey/keyexpr"
 	"github.com/latchkey-go/latchkey/keyexpr/spel"
 	"github.com/latchkey-go/latchkey/lock"
@@ -338,7 +339,7 @@ func TestExpressionsInFrontOfAnything(t *testing.T) {
 
 	wrapped := func(context.Context, Report) (struct{}, error) { return struct{}{}, nil }
 	var to func(context.Context, Report) (struct{}, error)
-	if err := guard.Wrap(l, nil, guard.Directive[Report, struct{}]{
+	if err := adapter.Wrap(l, nil, adapter.Directive[Report, struct{}]{
 		Name: "Reports.Make", Text: "#{r.Customer}; limit=#{r.Slots}; lease=#{r.Timeout}", Of: func(context.Context, Report) error { return nil },
 		Args: "r", Fact: func(req *Report, _ string) any { return *req }, Call: wrapped, To: &to,
 	}); err != nil {
@@ -347,7 +348,7 @@ func TestExpressionsInFrontOfAnything(t *testing.T) {
 	_, err = to(t.Context(), r)
 	run("Wrap", err, permit)
 
-	runner := guard.Must(newGuard(guard.Key("#{path.id}")).Prepare(keyexpr.Roots{"path": keyexpr.Names("id"), "req": keyexpr.TypeFor[Report]()}))
+	runner := guard.Must(adapter.Prepare(newGuard(guard.Key("#{path.id}")), keyexpr.Roots{"path": keyexpr.Names("id"), "req": keyexpr.TypeFor[Report]()}))
 	_, err = runner.Run(t.Context(), func(root string) (any, error) {
 		if root == "req" {
 			return r, nil

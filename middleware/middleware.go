@@ -154,7 +154,7 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 // plan is what the Specs of a guard mean for requests.
 type plan struct {
 	runner  adapter.Runner
-	names   names    // that key and condition use
+	names   names    // that templates and the condition use
 	waits   bool     // the guard does
 	methods []string // those that are guarded; nil for all
 }
@@ -162,7 +162,7 @@ type plan struct {
 func newPlan(runner adapter.Runner) *plan {
 	p, specs := &plan{runner: runner, names: make(names)}, runner.Specs()
 	for _, s := range specs {
-		p.names.add(s.Key + " " + s.When)
+		p.names.add(s.Key + " " + s.When + " " + s.LimitFrom + " " + s.LeaseFrom)
 	}
 	p.waits = slices.ContainsFunc(specs, func(s guard.Spec) bool { return s.Wait != 0 || s.Busy == guard.Replace })
 	if methods := specs[0].Methods; methods != "" {
