@@ -31,7 +31,7 @@ var functions = map[string]any{
 	"guard.Spin": guard.Spin, "guard.Switchable": guard.Switchable, "guard.TracerProvider": guard.TracerProvider, "guard.Wait": guard.Wait,
 	"guard.WaitForever": guard.WaitForever, "guard.Waiters": guard.Waiters, "guard.When": guard.When, "guard.Write": guard.Write,
 	"guard.FallbackJob": guard.FallbackJob, "guard.Fallback": guard.Fallback[any, any], "guard.FallbackAction": guard.FallbackAction[any],
-	"guard.KeyFunc": guard.KeyFunc[any], "guard.KeysFunc": guard.KeysFunc[any],
+	"guard.KeyFunc": guard.KeyFunc[any], "guard.KeysFunc": guard.KeysFunc[any], "guard.LeaseFrom": guard.LeaseFrom, "guard.LimitFrom": guard.LimitFrom,
 
 	"middleware.BodyLimit": middleware.BodyLimit, "middleware.Pattern": middleware.Pattern, "middleware.Status": middleware.Status,
 	"middleware.Respond": middleware.Respond, "middleware.Fallback": middleware.Fallback, "middleware.WithFacts": middleware.WithFacts[any],

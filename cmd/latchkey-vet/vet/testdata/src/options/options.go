@@ -19,6 +19,8 @@ type Order struct {
 	Free   bool
 	Lines  []Line
 	At     time.Time
+	Slots  int
+	Until  time.Duration
 }
 
 type Line struct{ SKU string }
@@ -53,6 +55,8 @@ func values(l lock.Locker) {
 	_, _ = guard.New(l, guard.Name("n"), guard.KeyFrom(spel.Expression("'order:' + ")))      // want `key: keyexpr: unexpected`
 	_, _ = guard.New(l, guard.Name("n"), guard.Observe(nil), guard.Log(slog.Default()))      // want `guard "n": Observe without a function`
 	_, _ = guard.New(l, []guard.Option{guard.Name("n"), guard.Waiters(-1)}...)               // want `guard "n": negative waiters -1`
+	_, _ = guard.New(l, guard.Name("n"), guard.LimitFrom("3"))                               // want `guard "n": limit "3": give one expression`
+	_, _ = guard.New(l, guard.Name("n"), guard.LeaseFrom("#{req.Until +}"))                  // want `guard "n": lease: keyexpr: not an expression`
 	_, _ = guard.NewRegistry(guard.Wait(time.Second))                                        // want `NewRegistry takes options that are for all guards`
 	_, _ = guard.ParseSpecs("order.pay: wiat=5s")                                            // want `unknown attribute "wiat", did you mean wait\?`
 	_ = new(guard.Spec).UnmarshalText([]byte("order:#{req.ID}; wait=2"))                     // want `bad duration "2"`
@@ -91,6 +95,16 @@ func functions(l lock.Locker, reg *guard.Registry, wait time.Duration, more ...g
 	_, _ = guard.Func(keyed, pay)
 	java := guard.Must(guard.New(l, name, guard.KeyFrom(spel.Expression("'order:' + #order.idd", spel.Params("order"))))) // want `unknown property idd of options.Order, did you mean ID\?`
 	_, _ = guard.Func(java, pay)
+
+	// Types of the source are those of the program.
+	read := guard.Must(guard.New(l, name, guard.Key("#{req.ID}"), guard.LimitFrom("#{req.Slots}"), guard.LeaseFrom("#{req.Until}")))
+	_, _ = guard.Func(read, pay)
+	text := guard.Must(guard.New(l, name, guard.Key("#{req.ID}"), guard.LimitFrom("#{req.Tenant}"))) // want `limit: keyexpr: makes <string>, and should make one whole number`
+	_, _ = guard.Func(text, pay)
+	seconds := guard.Must(guard.New(l, name, guard.Key("#{req.ID}"), guard.LeaseFrom("#{req.Slots}"))) // want `lease: keyexpr: makes <int>, and should make one time.Duration`
+	_, _ = guard.Func(seconds, pay)
+	slip := guard.Must(guard.New(l, name, guard.Key("#{req.ID}"), guard.LimitFrom("#{req.Slot}"))) // want `limit: keyexpr: unknown field Slot of Order, did you mean Slots\?`
+	_, _ = guard.Func(slip, pay)
 
 	stack := guard.Must(guard.Stack(waits, guard.Must(guard.New(l, guard.Name("b"), guard.Key("#{req.IDD}"))))) // want `guard "b": key: keyexpr: unknown field IDD of Order`
 	_, _ = guard.Func(stack, pay)
