@@ -53,8 +53,10 @@ func TestLimitsOfRequestsOnRedis(t *testing.T) {
 			}
 		})
 	}
-	for inside.Load() < 2 {
-		<-time.After(time.Millisecond)
+	for start := time.Now(); inside.Load() < 2; <-time.After(time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatal("two calls do not come in")
+		}
 	}
 	for _, limit := range []int{4, 2, 3, 1, 6} {
 		most.Store(2)

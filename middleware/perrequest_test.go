@@ -63,6 +63,20 @@ func TestLimitAndLeaseOfRequests(t *testing.T) {
 	}
 }
 
+// A name in other letters, which the handler may read, is not passed over where the expression has a value for what is missing.
+func TestLimitInOtherLetters(t *testing.T) {
+	g := guard.Must(guard.New(guardtest.New(), guard.Name("report"), guard.Key("report:#{path.id}"), guard.LimitFrom("#{body.slots ?? 9}")))
+	mux := http.NewServeMux()
+	mux.Handle("POST /reports/{id}", guard.Must(middleware.New(g))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	for body, status := range map[string]int{`{}`: 200, `{"slots": 3}`: 200, `{"SLOTS": 1}`: 400} {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest("POST", "/reports/7", strings.NewReader(body)))
+		if w.Code != status {
+			t.Errorf("%s: %d, want %d", body, w.Code, status)
+		}
+	}
+}
+
 // Texts of a header, a path and a query are no numbers: that shows at start, and a function makes some of them.
 func TestLimitOfAHeader(t *testing.T) {
 	for _, text := range []string{"#{header.Slots}", "#{path.id}", "#{query.slots}"} {

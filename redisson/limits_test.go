@@ -95,6 +95,7 @@ func TestWaitersWithOtherLimitsAreWoken(t *testing.T) {
 			h, err := other.Acquire(t.Context(), r)
 			if err != nil {
 				t.Errorf("with a limit of %d: %v", limit, err)
+				got <- 0
 				return
 			}
 			got <- limit
