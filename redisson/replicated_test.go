@@ -155,7 +155,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	p.replica.Kill(t)
 	start := time.Now()
 	release(t, acquire(t.Context(), t, c, lock.Request{Key: "k"}))
-	if d := time.Since(start); d > time.Second+soon {
+	if d := time.Since(start); d > 2*time.Second {
 		t.Errorf("an acquire took %v after the only replica had died", d)
 	}
 	p.replica.Restart(t)
