@@ -77,8 +77,9 @@
 // with them. Where that matters, let the resource check the token of a FencedLock. A replica confirms each lock, which makes the loss at a
 // failover less likely; see [SyncReplicas].
 //
-// The goroutines of a process pass a lock on for up to 50ms before Redis is asked, so a lock that Redis loses in that time is lost for all
-// who had it since then. Each of them is notified, and each release says so.
+// The goroutines of a process pass a lock on for up to 50ms, with a question to Redis for each turn: a lock that Redis has lost does not pass on, and the
+// release says so. Readers of a process that come together share an entry in Redis: the release of the last one says whether the lock was there,
+// and who left before is not told of a loss that nobody has noticed yet.
 //
 // Redis announces no FLUSHALL: holders notice it when they renew, and a waiter may sleep for a third of the watchdog's
 // timeout.
