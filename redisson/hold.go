@@ -135,7 +135,8 @@ type pendingRelease struct {
 	to   *place // of the waiter to whom the lock passes with the answer
 }
 
-// depart begins a release. If the lock can pass to a waiter, it does so with the answer. The departure is zero if there is nothing to ask. The error says why the hold was lost.
+// depart begins a release. If the lock can pass to a waiter, it does so with the answer. The departure is zero if there is nothing to ask. The error
+// says why the hold was lost.
 func (h *hold) depart(kept time.Duration) (d pendingRelease, lost error) {
 	c := h.c
 	var to *place
@@ -170,8 +171,8 @@ func (d pendingRelease) end(a answer) error {
 	switch {
 	case d.to == nil:
 	case a.Yes():
-		granted := a                                          // only this one outlives the release
-		if !c.queues.give(d.to, grant{&granted, t.version}) { // it has left meanwhile
+		granted := a // only this one outlives the release
+		if here := c.queues.give(d.to, grant{&granted, t.version}); !here {
 			c.registry.abandon(d.to.hold)
 		}
 	default: // Redis has not answered, or would not let the lock pass

@@ -451,6 +451,29 @@ func TestReleaseWhileTheNextTokenCannotBeCounted(t *testing.T) {
 	}
 }
 
+// A user who may run no scripts any more hears of that from a release, also with somebody in line.
+func TestReleaseWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	admin := s.Client(t)
+	check(t, admin.Do(t.Context(), "acl", "setuser", "u", "on", ">p", "~*", "&*", "+@all").Err())
+	c := onClient(t, s.Client(t, func(o *redis.Options) { o.Username, o.Password = "u", "p" }))
+	h := acquire(t.Context(), t, c, lock.Request{Key: "k", Kind: lock.Fenced})
+	failed := make(chan error)
+	go func() {
+		_, err := c.Acquire(t.Context(), lock.Request{Key: "k", Kind: lock.Fenced, Wait: -1})
+		failed <- err
+	}()
+	<-time.After(20 * time.Millisecond)
+	check(t, admin.Do(t.Context(), "acl", "setuser", "u", "-@scripting").Err())
+	if err := h.Release(t.Context()); !errors.Is(err, lock.ErrRefused) {
+		t.Errorf("Release = %v, want ErrRefused", err)
+	}
+	if err := <-failed; !errors.Is(err, lock.ErrRefused) {
+		t.Errorf("Acquire = %v, want ErrRefused", err)
+	}
+}
+
 // A process is killed while its goroutines pass a lock on. Others have it after its lease.
 func TestProcessDiesWhileLocksArePassedOn(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -117,7 +118,7 @@ func (s *registry) endRelease(h *hold, t task, a answer) error {
 		}
 	}
 	switch {
-	case t.next != nil && t.why == fencing && lasting(a.Err): // the next one hears that its token can't be counted
+	case t.next != nil && t.why == fencing && lasting(a.Err) && !reply.Classify(a.Err).NoRight: // the next one hears that its token can't be counted
 		return nil
 	case !a.Gone():
 		return a.Err
