@@ -38,7 +38,7 @@ func TestHoldFreeFrees(t *testing.T) {
 	said(0, []string{", by ann: new disks, for 1h0m0s"}, "show", "order:42")
 	said(0, []string{"by hand, ann: new disks"}, "ls")
 	said(0, []string{`"for":"ann: new disks"`}, "show", "order:42", "-o", "json")
-	said(0, []string{"order:42 is freed"}, "free", "--yes", "order:42", "--by", "bob", "--reason", "disks are in, № 7")
+	said(0, []string{"order:42 is freed; it was held by hand, ann: new disks"}, "free", "--yes", "order:42", "--by", "bob", "--reason", "disks are in, № 7")
 	said(0, []string{"bob", "order:42", "disks are in, № 7"}, "frees")
 	said(0, []string{`"by":"bob"`, `"key":"order:42"`, `"holders":["`}, "frees", "-o", "json")
 	for _, wrong := range [][]string{{"hold", "k"}, {"hold", "k", "--for", "-1s"}, {"hold", "", "--for", "1h"}, {"hold", "k", "--for", "1h", "--reason", strings.Repeat("x", 300)},

@@ -91,7 +91,7 @@ func (a *app) free(ctx context.Context, key string, yes bool, by *account) error
 	if a.json() {
 		return a.print(map[string]any{"freed": document(o)})
 	}
-	fmt.Fprintf(a.out, "%s is freed; it was held by %s\n", safe.Cut(key, 200), held(o))
+	fmt.Fprintf(a.out, "%s is freed; it was held by %s\n", safe.Cut(key, 200), strings.TrimPrefix(held(o), "by "))
 	return nil
 }
 
