@@ -235,7 +235,8 @@ func MeterProvider(p metric.MeterProvider) Option {
 }
 
 // Observe calls f once at the end of each call, after the locks were given back, with the caller's context, and when Lead is elected,
-// under the lock and with the context of the work. Several observers are called in the order given. A panic of f is f's own: it reaches the caller, but leaves no lock held.
+// under the lock and with the context of the work. Several observers are called in the order given. A panic of f is f's own: it reaches the
+// caller, but leaves no lock held.
 func Observe(f func(context.Context, Event)) Option {
 	return optionFunc(func(c *config) { c.observers = append(c.observers, f) })
 }
