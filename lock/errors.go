@@ -51,6 +51,10 @@ type BusyError struct {
 	// Holder is the Request.Holder of that call, or empty if it gave none. Of several calls, it is one that is Related, or else any
 	// that gave one.
 	Holder string
+	// Level is the key of the level that was full, of a Request with Levels or a Rate: one of theirs, or Key.
+	Level string
+	// Rate says that the Rate was used up. Remaining is when it gives the next permit, if nobody else gets that.
+	Rate bool
 	// Elsewhere is who holds the lock by hand and why, where that is known, as of one that `latchkey hold` or redisson's Client.Hold has taken. It is
 	// for logs, not for strangers.
 	Elsewhere string
@@ -69,6 +73,9 @@ func (e *BusyError) HeldBy(ctx, hold context.Context, holder string) {
 // Error says that the lock is held and, where known, for how long it may be, and by whom in this process.
 func (e *BusyError) Error() string {
 	text := fmt.Sprintf("%v (waited %v", ErrBusy, e.Waited)
+	if e.Rate {
+		return fmt.Sprintf("lock: rate used up (waited %v, next permit in %v)", e.Waited, e.Remaining)
+	}
 	if e.Remaining > 0 {
 		text += fmt.Sprintf(", remaining lease %v", e.Remaining)
 	}

@@ -49,6 +49,9 @@ import (
 //     it would get the lock. It takes nothing.
 //   - Serves(k Kind) error returns nil if there are locks of that kind, and otherwise the error that each Acquire would return, which matches
 //     ErrUnsupported. It asks nobody, so a guard can refuse at start.
+//   - ServesLevels(keys ...string) error returns nil if requests with Levels, and with a Rate, are served. A Locker without this method
+//     serves none. The keys are those of the levels, or templates of them: where they show that levels can't be taken together, as they are in several slots of a
+//     cluster, it is an error. It asks nobody.
 //   - Replace(ctx context.Context, r Request) (turn context.Context, leave func(), err error) is for calls of which only the
 //     newest is of use. It announces a call that is about to Acquire r with the context turn. Those that were announced before
 //     at the key of r, and have not left, are replaced, also in other processes: their turns end with the cause ErrReplaced,
@@ -92,6 +95,18 @@ type Hold interface {
 	Release(ctx context.Context) error
 }
 
+// Level is a key that at most Limit owners may hold at once.
+type Level struct {
+	Key   string
+	Limit int
+}
+
+// Rate lets at most Permits calls begin within any Interval.
+type Rate struct {
+	Permits  int
+	Interval time.Duration // of whole milliseconds, at least 1ms
+}
+
 // Request says which lock to take and how. Its zero value is invalid only for want of a Key.
 type Request struct {
 	// Key names the lock. It must not be empty.
@@ -107,8 +122,12 @@ type Request struct {
 	// MaxHold bounds renewal: at the latest MaxHold after it was taken, a lock that is renewed or has a longer Lease ends,
 	// and its context with it, with a cause that matches both ErrMaxHold and ErrLost. 0 sets no bound.
 	MaxHold time.Duration
-	// Limit is how many owners may hold a Permit at once. Other kinds ignore it.
+	// Limit is how many owners may hold a Permit at once; 0 sets no bound where there is a Rate, and then nothing is held. Other kinds ignore it.
 	Limit int
+	// Levels are at most two more keys that a Permit takes, each with a limit of its own: with Key all of them, or none.
+	Levels []Level
+	// Rate bounds how often a Permit of Key is given, whenever it is given back; the zero value sets no bound.
+	Rate Rate
 	// Holder says in a word or two who asks, such as `guard "order.settle"`, for those in this process whom the lock will keep
 	// out: see BusyError.Holder. It gets into errors and logs, so it has no key in it, and no lock service sees it, unless a redisson.Client
 	// describes its holds. It may be empty.
@@ -128,8 +147,34 @@ func (r Request) Validate() error {
 		return fmt.Errorf("lock: lease %v is under a millisecond", r.Lease)
 	case r.MaxHold < 0:
 		return fmt.Errorf("lock: negative max hold %v", r.MaxHold)
-	case r.Kind == Permit && r.Limit < 1:
+	case r.Kind == Permit && (r.Limit < 0 || r.Limit == 0 && r.Rate == Rate{}):
 		return fmt.Errorf("lock: a permit needs a limit of at least 1, not %d", r.Limit)
+	}
+	if r.Bounded() {
+		return r.validateBounds()
 	}
 	return nil
 }
+
+// validateBounds reports the first fault of the levels and the rate.
+func (r Request) validateBounds() error {
+	keys := map[string]bool{r.Key: true}
+	for _, l := range r.Levels {
+		if l.Key == "" || l.Limit < 1 || keys[l.Key] {
+			return fmt.Errorf("lock: level %q with a limit of %d: give each level a key of its own, and a limit of at least 1", l.Key, l.Limit)
+		}
+		keys[l.Key] = true
+	}
+	switch {
+	case r.Kind != Permit:
+		return fmt.Errorf("lock: levels and a rate belong to kind permit, not to kind %v", r.Kind)
+	case len(r.Levels) > 2 || len(r.Levels) > 0 && r.Limit < 1:
+		return fmt.Errorf("lock: at most two levels stand beside a limit, not %d beside a limit of %d", len(r.Levels), r.Limit)
+	case r.Rate != Rate{} && (r.Rate.Permits < 1 || r.Rate.Interval < time.Millisecond):
+		return fmt.Errorf("lock: a rate of %d within %v: give at least 1 within at least 1ms", r.Rate.Permits, r.Rate.Interval)
+	}
+	return nil
+}
+
+// Bounded reports whether r has Levels or a Rate, which few lockers serve.
+func (r Request) Bounded() bool { return len(r.Levels) > 0 || r.Rate != Rate{} }

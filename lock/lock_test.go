@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,33 @@ func TestRequestValidate(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%+v.Validate() = %q, want %q", tt.r, got, tt.want)
+		}
+	}
+}
+
+// What levels and a rate can't be is said, whichever locker is asked.
+func TestValidateBounds(t *testing.T) {
+	good := lock.Request{Key: "user:1", Kind: lock.Permit, Limit: 1, Levels: []lock.Level{{"all", 20}}, Rate: lock.Rate{Permits: 10, Interval: time.Minute}}
+	for name, change := range map[string]func(*lock.Request){
+		"":                              func(*lock.Request) {},
+		"a rate alone":                  func(r *lock.Request) { r.Limit, r.Levels = 0, nil },
+		"bad: of another kind":          func(r *lock.Request) { r.Kind = lock.Exclusive },
+		"bad: levels, no limit":         func(r *lock.Request) { r.Limit = 0 },
+		"bad: negative limit":           func(r *lock.Request) { r.Limit = -1 },
+		"bad: a level without a key":    func(r *lock.Request) { r.Levels[0].Key = "" },
+		"bad: a level without a number": func(r *lock.Request) { r.Levels[0].Limit = 0 },
+		"bad: one key twice":            func(r *lock.Request) { r.Levels[0].Key = r.Key },
+		"bad: two levels of one key":    func(r *lock.Request) { r.Levels = []lock.Level{{"all", 1}, {"all", 2}} },
+		"bad: four levels":              func(r *lock.Request) { r.Levels = []lock.Level{{"a", 1}, {"b", 2}, {"c", 3}} },
+		"bad: rate of nothing":          func(r *lock.Request) { r.Rate.Permits = 0 },
+		"bad: rate within nothing":      func(r *lock.Request) { r.Rate.Interval = time.Microsecond },
+		"bad: no bound at all":          func(r *lock.Request) { r.Limit, r.Levels, r.Rate = 0, nil, lock.Rate{} },
+	} {
+		r := good
+		r.Levels = append([]lock.Level(nil), good.Levels...)
+		change(&r)
+		if err := r.Validate(); (err != nil) != strings.HasPrefix(name, "bad") {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }
