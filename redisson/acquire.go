@@ -38,7 +38,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 	if res, _ := ctx.Value(reservationKey{c}).(*reservation); res != nil && r.Wait == 0 && !res.left.Load() {
 		began = transport.Earlier(began, res.over) // it has used up the wait, and the time for a first answer counts from then
 	}
-	if err := cmp.Or(r.Validate(), c.checkSlot(name), context.Cause(ctx)); err != nil {
+	if err := cmp.Or(r.Validate(), c.checkSlot(name), c.checkLevels(name, r), context.Cause(ctx)); err != nil {
 		return nil, err
 	}
 	if err := c.registry.begin(); err != nil {
@@ -69,6 +69,12 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 	}
 	h, err := c.contend(ctx, name, r, began)
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
+		if busy.Level != "" {
+			id.name = c.mapName(busy.Level)
+		}
+		if busy.Rate {
+			return nil, busy
+		}
 		c.heldBy(ctx, busy, id)
 		c.heldElsewhere(ctx, began.Add(busy.Waited+leaveInterval), busy, name, r.Kind)
 	}
@@ -99,7 +105,7 @@ func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (out
 func (c *Client) within(ancestor lock.Hold, name string) *hold {
 	switch a := ancestor.(type) {
 	case interface{ inner() *hold }:
-		if h := a.inner(); h.c == c && h.holder.name() == name { // it is live, as all ancestors are
+		if h := a.inner(); h.c == c && h.holder.holdsName(name) { // it is live, as all ancestors are
 			return h
 		}
 	case *redHold:
@@ -129,6 +135,7 @@ func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began
 func (c *Client) contend(ctx context.Context, name string, r lock.Request, began time.Time) (lock.Hold, error) {
 	ho, h := new(holder), new(hold)
 	*ho = c.newHolder(name, r)
+	c.bound(ctx, ho, r)
 	h.prepare(ctx, c, ho, r)
 	ho.begin(h)
 	w := &waiter{c: c, ctx: ctx, start: began, hold: h, own: ho}
@@ -142,7 +149,18 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 	}
 	if err := w.run(ho.queueID(), r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
+		if busy, ok := errors.AsType[*lock.BusyError](err); ok && r.Bounded() {
+			busy.Level, busy.Rate = r.Key, ho.queueOf(w.at).kind == limiterQueue
+			for _, l := range r.Levels {
+				if c.mapName(l.Key) == ho.queueOf(w.at).name {
+					busy.Level = l.Key
+				}
+			}
+		}
 		return nil, err
+	}
+	if ho.nothing() {
+		return newBegun(ctx, r), nil
 	}
 	if h.holder != ho { // the lock was passed to h; what was asked before may have been answered in vain
 		c.registry.discard(ho, false)
@@ -186,9 +204,12 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 	ho := h.holder
 	cl := ho.family.enter(ho, ho.asked)
 	if w.stands {
-		cl = c.waitCall(cl, ho.name(), w.standing)
+		cl = c.waitCall(w, cl)
 	}
 	a := c.road.Ask(ctx, by, cl)
+	if elsewhere := a.Err == nil && a.Values[0] == 0 && w.refused(a) != nil; elsewhere {
+		return true, -1, errElsewhere
+	}
 	if w.stands {
 		c.queues.stood(&w.place, a)
 	}
@@ -197,7 +218,7 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 		a = c.road.Ask(ctx, by, ho.family.enter(ho, ho.asked))
 		a.Doubts += doubts
 	}
-	if a.Doubts > 0 || ho.queues && a.Err == nil && a.Values[0] == 0 {
+	if a.Doubts > 0 && !ho.nothing() || ho.queues && a.Err == nil && a.Values[0] == 0 {
 		c.registry.tried(ho, a)
 		if ho.queues {
 			c.listener.stood(ho.name())
@@ -212,6 +233,8 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 		return false, -1, &lock.KindError{Held: lock.Kind(a.Values[1]), Wanted: ho.kind}
 	case a.Values[0] == 0:
 		return false, duration(a.Values[1]), nil
+	case ho.nothing():
+		return true, 0, nil
 	}
 	return true, ho.asked, h.enter(0, &a)
 }

@@ -224,12 +224,17 @@ func (c *Client) Close() (err error) {
 
 // nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number over 2^62 for the thread, whose own is small. The
 // number of one that wakes who stands in a wake list is over 2^61, which begins with 2 or 3. A permit's id is 16 bytes
-// instead, as Redisson's is: the first half of the client's, of which the second follows, and these numbers.
+// instead, as Redisson's is: the first half of the client's, of which the second follows, random bits, two letters if it wakes who stands in a wake
+// list, and a number.
 func (c *Client) nextHolder(k lock.Kind) string {
 	if k == lock.Permit {
 		id, _ := hex.AppendDecode(make([]byte, 0, permitSize), []byte(strings.ReplaceAll(c.id[:idStart], "-", "")))
 		id = binary.BigEndian.AppendUint32(id, randomBits())
-		return string(binary.BigEndian.AppendUint32(id, uint32(c.holders.Add(1)))) //nolint:gosec // which comes again after 2^32 permits
+		if c.road.Spares() {
+			id = append(id, "lk"...)
+		}
+		id = binary.BigEndian.AppendUint32(id, uint32(c.holders.Add(1))) //nolint:gosec // it may come again
+		return string(append(id[:min(len(id), permitSize-2)], id[len(id)-2:]...))
 	}
 	number := 1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)
 	if keepsList(k) && c.road.Spares() {

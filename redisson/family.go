@@ -66,7 +66,7 @@ func (c *Client) familyOf(k lock.Kind) family {
 	case lock.Read, lock.Write:
 		return readWrite{}
 	case lock.Permit:
-		return permit{}
+		return onlyPermit
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (p plain) update(ho *holder, c counts, lease time.Duration, why change) cal
 func (plain) exit(ho *holder, successor string, kept time.Duration) call {
 	cl := call{Script: lockRelease, Keys: ho.keys[:], Args: []any{ho.id, ho.queueID().channel(), successor, millis(kept)}}
 	if ho.kind != lock.Spin {
-		cl.Keys, cl.Spare = append(cl.Keys, wakeName(ho.name())), true
+		cl.Keys, cl.Spare = append(cl.Keys, wakeName(ho.name())), 1
 	}
 	return cl
 }
@@ -114,25 +114,4 @@ func millis(d time.Duration) any {
 		ms++
 	}
 	return int64(ms)
-}
-
-// permit serves lock.Permit on the data of Redisson's RPermitExpirableSemaphore, so that its holders are freed by their
-// lease after a crash. The holder's id is the permit's, 16 random bytes. The first Acquire makes a semaphore that is not
-// there, and marks it as its own. Each Acquire of such a one goes by the Limit of its own request, and it is gone when nobody
-// holds a permit, so that keys made from requests leave nothing. One that was made with TrySetPermits, here or in Java, stays
-// and keeps its own number.
-type permit struct{}
-
-func permitKeys(name string) []string { return []string{name, permitsKey(name), permitsMark(name)} }
-
-func (permit) enter(ho *holder, lease time.Duration) call {
-	return call{Script: permitAcquire, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), millis(lease), ho.limit}}
-}
-
-func (permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
-	return call{Script: permitUpdate, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), millis(lease)}}
-}
-
-func (permit) exit(ho *holder, successor string, kept time.Duration) call {
-	return call{Script: permitRelease, Keys: permitKeys(ho.name()), Args: []any{ho.id, semaphoreChannel(ho.name()), successor, millis(kept)}}
 }

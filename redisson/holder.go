@@ -86,6 +86,9 @@ func suspension(a, b time.Time) time.Duration {
 
 func (ho *holder) name() string { return ho.keys[0] }
 
+// nothing reports whether there is nothing to hold, as only a permit of a rate is taken.
+func (ho *holder) nothing() bool { return ho.kind == lock.Permit && ho.limit == 0 }
+
 // counts returns how many holds there are, those that join and those that are kept included.
 func (ho *holder) counts() (c counts) {
 	for _, h := range ho.holds {
@@ -152,7 +155,7 @@ func (ho *holder) beginLeave(now instant) task {
 	ho.version++
 	ho.dead = true // endRelease buries it
 	exit, successor := ho.leave(now)
-	return task{call: exit, whole: true, free: successor == "" && handsOver(ho.family), pace: now.sub(ho.admitted) / time.Duration(ho.turns+1)}
+	return task{call: exit, whole: true, free: successor == "" && (handsOver(ho.family) || ho.kind == lock.Permit), pace: now.sub(ho.admitted) / time.Duration(ho.turns+1)}
 }
 
 // renewed reports whether a hold has no lease of its own.

@@ -17,17 +17,33 @@ func (ho *holder) lockID() lockID { return lockID{ho.name(), ho.kind.Family()} }
 // holders are those that are alive, by their lock, in the order in which they were admitted.
 type holders map[lockID][]*holder
 
-// add adds the newest holder of its lock.
+// lockIDs yields the locks of ho: those of all levels of a permit.
+func (ho *holder) lockIDs(yield func(lockID) bool) {
+	if !yield(ho.lockID()) {
+		return
+	}
+	if p, ok := ho.family.(*permit); ok {
+		for _, l := range p.levels {
+			if !yield(lockID{l.name, lock.Permit}) {
+				return
+			}
+		}
+	}
+}
+
+// add adds the newest holder of its locks.
 func (all holders) add(ho *holder) {
-	id := ho.lockID()
-	all[id] = append(all[id], ho)
+	for id := range ho.lockIDs {
+		all[id] = append(all[id], ho)
+	}
 }
 
 // remove takes ho out, if it is in.
 func (all holders) remove(ho *holder) {
-	id := ho.lockID()
-	if all[id] = without(all[id], ho); len(all[id]) == 0 {
-		delete(all, id)
+	for id := range ho.lockIDs {
+		if all[id] = without(all[id], ho); len(all[id]) == 0 {
+			delete(all, id)
+		}
 	}
 }
 
@@ -42,9 +58,9 @@ func (all holders) newest(id lockID) *holder {
 // all returns all holders, in any order.
 func (all holders) all() iter.Seq[*holder] {
 	return func(yield func(*holder) bool) {
-		for _, some := range all {
+		for id, some := range all {
 			for _, ho := range some {
-				if !yield(ho) {
+				if ho.lockID() == id && !yield(ho) {
 					return
 				}
 			}

@@ -321,8 +321,9 @@ func TestOnlyALookTakesOthersOut(t *testing.T) {
 			rdb.ZAdd(t.Context(), list, redis.Z{Score: 2, Member: own.member})
 		}
 		ho := &holder{id: c.nextHolder(lock.Exclusive), keys: [1]string{"k"}, family: plain{}}
+		w := &waiter{own: ho, standing: own, place: place{queue: &localQueue{id: ho.queueID()}}}
 		for range 2 { // the first answer is lost
-			if a := c.road.AskSoon(t.Context(), c.waitCall(plain{}.enter(ho, time.Minute), "k", own)); !a.Yes() {
+			if a := c.road.AskSoon(t.Context(), c.waitCall(w, plain{}.enter(ho, time.Minute))); !a.Yes() {
 				t.Fatalf("answered %v, %v", a.Values, a.Err)
 			}
 		}

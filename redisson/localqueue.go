@@ -306,7 +306,7 @@ func (l *localQueues) released(h *hold, notified int64, moment time.Duration) {
 	switch {
 	case notified <= 0:
 	case keepsList(id.kind):
-		if _, live := l.subscriber.Changed(lockChannel(id.name)); live || ln != nil && ln.ear != nil {
+		if _, live := l.subscriber.Changed(id.channel()); live || ln != nil && ln.ear != nil {
 			others-- // that is this client, whose channel may linger
 		}
 	case ln != nil:

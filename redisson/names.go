@@ -62,6 +62,9 @@ func permitsMark(name string) string { return prefixed("latchkey_permits", name)
 // adds braces here to any name, also to one with a hash tag of its own.
 func latchChannel(name string) string { return "redisson_countdownlatch__channel__{" + name + "}" }
 
+// rateName is the rate limiter of a lock.Permit of that name.
+func rateName(name string) string { return suffixed(name, "rate") }
+
 // rateKeys are the keys of a rate limiter: what is left and what was taken, by all clients together and by this one.
 func rateKeys(name, client string) (value, permits, ownValue, ownPermits string) {
 	value, permits = suffixed(name, "value"), suffixed(name, "permits")
@@ -72,7 +75,7 @@ func rateKeys(name, client string) (value, permits, ownValue, ownPermits string)
 // one is announced; see Client.Replace. Redisson does not know it.
 func newestName(name string) string { return prefixed("latchkey_newest", name) }
 
-// wakeName is the sorted set of those who wait for a plain or fenced lock; see lua/wake.lua. Redisson does not know it.
+// wakeName is the sorted set of those who wait for a plain or fenced lock, or for a permit; see lua/wake.lua. Redisson does not know it.
 func wakeName(name string) string { return prefixed("latchkey_wake", name) }
 
 // clientName is a client's own: the channel where it is told that a lock was freed by hand, and the key that says whose client it is, if

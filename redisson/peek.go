@@ -3,6 +3,7 @@ package redisson
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,14 +14,17 @@ import (
 // that changes nothing, so the answer may be out of date when the caller reads it. A call that would re-enter asks nobody.
 func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 	name := c.mapName(r.Key)
-	if err := cmp.Or(r.Validate(), c.checkSlot(name), context.Cause(ctx), context.Cause(c.ctx)); err != nil {
+	if err := cmp.Or(r.Validate(), c.checkSlot(name), c.checkLevels(name, r), context.Cause(ctx), context.Cause(c.ctx)); err != nil {
 		return err
 	}
 	id := lockID{name, r.Kind.Family()}
 	if outer, err := c.ancestor(ctx, id, r.Kind); outer != nil || err != nil {
 		return err
 	}
-	switch a := c.query(ctx, peekCall(name, r)); {
+	if r.Kind == lock.Permit && r.Limit == 0 {
+		return c.peekRate(ctx, r)
+	}
+	switch a := c.query(ctx, c.peekCall(name, r)); {
 	case a.WrongType():
 		return c.foreign(ctx, time.Now().Add(c.timeout), name, r.Kind, a.Err)
 	case a.Err != nil:
@@ -29,8 +33,27 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 		return &lock.KindError{Held: lock.Kind(a.Values[1]), Wanted: r.Kind}
 	case a.Values[0] == 0:
 		busy := &lock.BusyError{Remaining: max(0, duration(a.Values[1]))}
+		if r.Bounded() {
+			busy.Level = append([]lock.Level{{Key: r.Key}}, r.Levels...)[a.Values[2]-1].Key
+			id.name = c.mapName(busy.Level)
+		}
 		c.heldBy(ctx, busy, id)
 		return busy
+	}
+	return c.peekRate(ctx, r)
+}
+
+// peekRate is Peek for the rate of r, if it has one.
+func (c *Client) peekRate(ctx context.Context, r lock.Request) error {
+	if r.Rate.Permits == 0 {
+		return nil
+	}
+	limiter := RateLimiter{named{c: c, name: r.Key, key: rateName(c.mapName(r.Key))}}
+	switch _, n, err := limiter.look(ctx); {
+	case err != nil && !errors.Is(err, ErrNoRate):
+		return err
+	case err == nil && n < 1:
+		return &lock.BusyError{Level: r.Key, Rate: true}
 	}
 	return nil
 }
@@ -48,13 +71,16 @@ func (c *Client) foreign(ctx context.Context, by time.Time, name string, wanted 
 }
 
 // peekCall asks for what the family's enter would be answered.
-func peekCall(name string, r lock.Request) call {
-	keys := []string{name}
+func (c *Client) peekCall(name string, r lock.Request) call {
+	keys, limits := []string{name}, []any(nil)
 	switch r.Kind {
 	case lock.Fair:
 		keys = append(keys, fairQueue(name), fairDeadlines(name))
 	case lock.Permit:
-		keys = permitKeys(name)
+		keys, limits = permitKeys(name), append(limits, r.Limit)
+		for _, l := range r.Levels {
+			keys, limits = append(keys, permitKeys(c.mapName(l.Key))...), append(limits, l.Limit)
+		}
 	}
-	return call{Script: peek, Keys: keys, Args: []any{r.Kind.String(), r.Limit}}
+	return call{Script: peek, Keys: keys, Args: append([]any{r.Kind.String()}, limits...)}
 }

@@ -113,7 +113,7 @@ func (c *Client) reservable(ctx context.Context, rs []lock.Request) (want []*res
 	names := map[string]bool{}
 	for i, r := range rs {
 		name := c.mapName(r.Key)
-		if r.Validate() != nil || c.checkSlot(name) != nil {
+		if r.Bounded() || r.Validate() != nil || c.checkSlot(name) != nil {
 			return want, i
 		}
 		outer, err := c.ancestor(ctx, lockID{name, r.Kind.Family()}, r.Kind)
@@ -200,7 +200,7 @@ func (c *Client) proven(want []*reserved, answers []answer) bool {
 // claim makes a hold of a lock that a reservation above ctx has for r, or returns nil.
 func (c *Client) claim(ctx context.Context, name string, r lock.Request) lock.Hold {
 	one := c.find(ctx, name, r.Kind)
-	if one == nil || !one.over.CompareAndSwap(false, true) {
+	if one == nil || r.Bounded() || !one.over.CompareAndSwap(false, true) {
 		return nil
 	}
 	one.h.prepare(ctx, c, &one.ho, r)

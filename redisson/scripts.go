@@ -21,12 +21,12 @@ var sources embed.FS
 // says that a lock is held or gone without a write, if need be of nothing: a replica refuses it, and a fresh connection is asked. That write is
 // its last: after the first one, Redis does not look any more whether there is memory.
 var (
-	lockAcquire = takes(load("48384473a28035205cd8ed9370efd80db380b2a4", "lease", "token", "lock_acquire"))
+	lockAcquire = takes(load("e178e45ed0d4a7f843a87e22962fdd7be7cb078a", "lease", "token", "lock_acquire"))
 	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
-	lockWait    = takes(define("49648149ab9448e0843d81007454e759f8cfd157", "lock_wait",
+	lockWait    = takes(define("bb47d1f1a9469c6699b8ac8534debb8033b18d71", "lock_wait",
 		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
-	lockPass    = load("2b41f219c10075431c63b79125bd1c0e7505095c", "wake", "lock_pass")
-	lockRelease = load("d4dbc58d40068f76e69d7c2348fc3cfeb0701716", "wake", "lock_release")
+	lockPass    = load("f30a81a584966a653d324bab5e6b2200c370c4a7", "wake", "lock_pass")
+	lockRelease = load("5e769e64bba8a41de8b69b5a061d7bef23382021", "wake", "lock_release")
 	lockHolder  = lists(load("830984768d1d3b63aa8a011ed4761ecae2a1f16a", "lock_holder"))
 	lockState   = load("2630b3981cc3356751947e18c397a4f06fedc953", "lock_state")
 
@@ -39,9 +39,13 @@ var (
 	rwUpdate     = load("d878c56ade082e91f3040931e99ff40c19323b20", "lease", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 
-	permitAcquire = takes(load("0bb41b30e9cfea75dab2c2044a8ac76b4d05d45b", "now", "permit_prelude", "permit_acquire"))
-	permitUpdate  = load("ecbbe72d3b78bc7113c2767601ce7e40066711c8", "now", "permit_prelude", "permit_update")
-	permitRelease = load("a1547d88a1a132d649f0e48434c42ed298ba5ace", "now", "permit_prelude", "permit_release")
+	permitAcquire = takes(define("d1228cb3f3496927b7ddeebd5b1e1e2fe10e3289", "permit_acquire",
+		source("now")+"local pace = function(KEYS, ARGV)\n"+source("rate", "permit_rate")+"end\n"+source("permit_prelude", "permit_acquire")))
+	permitWait = takes(define("eb3d3d3d9543189114eab1163e220aa6e7e97647", "permit_wait",
+		source("wake")+function("local take", permitAcquire)+source("lock_wait")))
+	permitPass    = load("d1c7a18304ea8e2fd110c98426dd0c344a1117a8", "wake", "now", "permit_prelude", "permit_pass")
+	permitUpdate  = load("276d083cb555b73626cd9661ddf136f59bd40943", "now", "permit_prelude", "permit_update")
+	permitRelease = load("22bcdf35dc528ba3715710e0cc778ccfc6aea9a8", "wake", "now", "permit_prelude", "permit_release")
 
 	semaphoreAcquire = load("4e0da86d2e9de3876f07a8938012c77421aaf10c", "receipt", "semaphore_acquire")
 	semaphoreRelease = load("ca6dda2d44275496bd232be4489ffd5c051e617f", "receipt", "semaphore_release")
@@ -64,20 +68,20 @@ var (
 	newestAnnounce = load("be8e6e5789637debee76156619847410df52f95a", "receipt", "newest_announce")
 	newestLook     = load("260cfc04f25cf79fb6285e8f9f546138326a1b1d", "newest_look")
 
-	force      = lists(load("0b0c4992432f0228e092ac19b6f39042e4ce0646", "object", "now", "fair_prelude", "wake", "force"))
+	force      = lists(load("1c49732046aae9dad0dd9a8713c31bc3d2063cec", "object", "now", "fair_prelude", "wake", "force"))
 	clientShow = load("cff0d4a9acda96bd9ac86fe635ed5e0cae060422", "client_show")
 	clientWho  = lists(load("cf8ef35280474a6706c6c012b1881d6f9c84865c", "client_who"))
 	freesAdd   = load("170cfd22b9e41aa29a79c423ddb704501a490c9d", "frees_add")
 	freesLook  = lists(load("f6d0dadcc6ee873a8581d5c1f3d36a8648802208", "frees_look"))
 	tell       = load("a852117c7d6694b4cb6ebf5b1e1ae7436d7b1025", "tell")
 
-	inspect = lists(load("d313b4d42feeccc239ba3c07d86d5e69ade7be70", "object", "now", "inspect"))
-	scan    = lists(load("17b680987d1a4bdd7b42d81024f98bd4c7a2d7ac", "object", "scan"))
+	inspect = lists(load("46ee9c3984962489ad5a4027699621685f2fbde2", "object", "now", "inspect"))
+	scan    = lists(load("b7b6c3314a94fc77ef0a255a01225da1474fa4fa", "object", "scan"))
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve = takes(define("e6c4f90653c47c71dacdf3fe727a707281c76267", "reserve",
+	reserve = takes(define("0c69bf936fa7d4132073de2176e0b6b010bb9590", "reserve",
 		function("local look", peek)+takers()+source("reserve")))
-	peek       = load("be6b62ccac4c869311275c8b03aeec7d57738f7f", "now", "peek")
+	peek       = load("9d31358205c3bba0424baac9ce9a88c5e6bbc1c9", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")
 	number     = load("514227757269efcf0f6f83bb61fc7f7388297f8a", "number")
 	foreign    = load("fff80e4b8cd319761ff336ceaaa275f9a73d0cdd", "foreign")
@@ -88,10 +92,10 @@ var (
 // many are scripts that do for many what a script does for one.
 var many = map[*script]*script{
 	lockUpdate:    manyOf("5e78d3323da9b06515e784e04eb7f5f5bc9b0a62", lockUpdate),
-	lockRelease:   manyOf("a7a8b636bdc86cc55ae9f3ddd04be2f8317440d3", lockRelease),
+	lockRelease:   manyOf("2097d1a5081c8c19d6d745f2cb22d16296fbb081", lockRelease),
 	fairRelease:   manyOf("22d275389fa7368f9916bb0535230f0ce22f34ef", fairRelease),
 	rwRelease:     manyOf("07c9fbf44bdb9cf4347308a406d3622572c47ede", rwRelease),
-	permitRelease: manyOf("c89ee808a7102fe8a1e20afd162fe18e642ea96f", permitRelease),
+	permitRelease: manyOf("ddd0f16a52f1436ca02e19313dd6a32dfe7672b9", permitRelease),
 }
 
 func manyOf(sha string, one *script) *script {

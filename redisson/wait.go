@@ -30,7 +30,9 @@ type waiter struct {
 	hold *hold
 	// own is the holder for which try asks. A lock that passes to the hold brings another one.
 	own    *holder
-	stands bool // in a wake list
+	at     int           // the level of a permit that has none
+	ttl    time.Duration // until there may be one
+	stands bool          // in a wake list
 	standing
 
 	start time.Time // of the call
@@ -56,10 +58,28 @@ func (w *waiter) run(id queueID, wait time.Duration) error {
 			t.err = &lock.BusyError{Remaining: max(t.ttl, 0), Waited: time.Since(w.start)}
 		}
 		return t.err
-	case w.c.queues.first(id):
-		return w.tryFirst(id)
 	}
-	return w.standIn(id, nil)
+	var asked *round
+	if w.c.queues.first(id) {
+		t := w.round(w.start.Add(w.patience))
+		if t.done || w.at > 0 {
+			w.c.queues.tried(id, t.done && t.err == nil)
+		}
+		if t.done {
+			return t.err
+		}
+		asked = &t
+	}
+	for {
+		if w.at > 0 {
+			id = w.own.queueOf(w.at)
+		}
+		err := w.standIn(id, asked)
+		if !errors.Is(err, errElsewhere) {
+			return err
+		}
+		id, asked, w.place = w.own.queueOf(w.at), &round{asked: time.Now(), ttl: w.ttl}, place{}
+	}
 }
 
 // round is one try, with what came of it.
@@ -74,16 +94,6 @@ func (w *waiter) round(by time.Time) (t round) {
 	t.asked = time.Now()
 	t.done, t.ttl, t.err = w.try(by)
 	return t
-}
-
-// tryFirst asks without standing in line, and gets in line, before all who have come meanwhile, if it has to wait.
-func (w *waiter) tryFirst(id queueID) error {
-	t := w.round(w.start.Add(w.patience))
-	if !t.done {
-		return w.standIn(id, &t)
-	}
-	w.c.queues.tried(id, t.err == nil)
-	return t.err
 }
 
 // first reports whether a call may ask without standing in line: there is none, nobody has asked for the same, and the channel is not listened to. The
@@ -141,7 +151,7 @@ func (w *waiter) standIn(id queueID, asked *round) (err error) {
 			w.c.registry.abandon(w.hold)
 		}
 		if over != "" {
-			w.c.passOn(id.name, over)
+			w.c.passOn(id, over)
 		}
 	}()
 	if asked != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-// How a client is woken that waits for a plain or fenced lock. Beside the lock stands a wake list, of the clients whose local queue has to wait, in
+// How a client is woken that waits for a plain or fenced lock, or for a permit. Beside the lock stands a wake list, of the clients whose local queue has to wait, in
 // the order in which they came; see lua/wake.lua. A release tells the first that it is its turn and the second to look after secondTime; the
 // others learn nothing, and look by themselves once in a while. The list is a hint: lost, late, doubled or wrong it costs time.
 //
@@ -34,11 +34,11 @@ const (
 const (
 	turnWord   = "1"
 	secondWord = "2"
-	toldWord   = "00"
+	toldWord   = "00" // a 0 and how many permits are free, for those
 )
 
 // keepsList reports whether those who wait for a lock of that kind stand in a wake list.
-func keepsList(k lock.Kind) bool { return k == lock.Exclusive || k == lock.Fenced }
+func keepsList(k lock.Kind) bool { return k == lock.Exclusive || k == lock.Fenced || k == lock.Permit }
 
 // standing is what a local queue knows of its place in the wake list. The mutex of localQueues guards it.
 type standing struct {
@@ -54,20 +54,26 @@ type standing struct {
 }
 
 // waitCall is the call of one who stands in a local queue that hears what it is told, in place of cl, which takes the lock.
-func (c *Client) waitCall(cl call, name string, s standing) call {
-	const before = 3 // ARGV of the script that takes it
-	args := append(make([]any, 0, before+6), cl.Args...)
-	for len(args) < before {
-		args = append(args, 0)
+func (c *Client) waitCall(w *waiter, cl call) call {
+	s, id, holders := w.standing, w.place.queue.id, 1
+	cl.Script = lockWait
+	if id.kind == lock.Permit {
+		cl.Script, holders = permitWait, 3*w.at+2
 	}
+	cl.Keys = append(cl.Keys[:len(cl.Keys):len(cl.Keys)], wakeName(id.name))
 	longest := max(c.registry.timeout/3, time.Duration(s.waiting)*placeTime)
-	args = append(args, len(cl.Keys)+1, s.member, s.since, s.told, millis(max(c.registry.timeout, 2*longest)), lockChannel(name))
-	return call{Script: lockWait, Keys: append(cl.Keys[:len(cl.Keys):len(cl.Keys)], wakeName(name)), Args: args, Spare: true}
+	cl.Args = append(cl.Args[:len(cl.Args):len(cl.Args)], len(cl.Keys), holders, s.member, s.since, s.told, millis(max(c.registry.timeout, 2*longest)), id.channel())
+	cl.Spare = 1
+	return cl
 }
 
 // passOn takes the member of a local queue without waiters out of the wake list.
-func (c *Client) passOn(name, member string) {
-	cl := call{Script: lockPass, Keys: []string{name, wakeName(name)}, Args: []any{member, lockChannel(name)}, Spare: true}
+func (c *Client) passOn(id queueID, member string) {
+	cl := call{Script: lockPass, Keys: []string{id.name}, Args: []any{member, id.channel()}}
+	if id.kind == lock.Permit {
+		cl = onlyPermit.call(permitPass, &holder{id: member, keys: [1]string{id.name}, limit: int32(id.permits)}, 0, 0, 0)
+	}
+	cl.Keys, cl.Spare = append(cl.Keys, wakeName(id.name)), 1
 	c.registry.retry(cl, present().add(c.registry.timeout))
 }
 
@@ -112,6 +118,8 @@ func (l *localQueues) hears(id queueID) string {
 		return id.channel() + ":" + l.client + ":1"
 	case lock.Fenced:
 		return id.channel() + ":" + l.client + ":2"
+	case lock.Permit:
+		return id.channel() + ":" + l.client + ":" + strconv.FormatInt(id.permits, 10)
 	}
 	return id.channel()
 }
@@ -150,11 +158,12 @@ func (l *localQueues) stood(p *place, a answer) {
 	}
 	switch id := ln.id; {
 	case alone && s.ear == nil:
-		s.ear = l.subscriber.Hear(lockChannel(id.name), func(message string) {
-			if message != toldWord {
-				message = turnWord
+		s.ear = l.subscriber.Hear(id.channel(), func(message string) {
+			word := turnWord
+			if len(message) >= len(toldWord) && message[0] == '0' {
+				word = toldWord
 			}
-			l.hear(id, message)
+			l.hear(id, word)
 		})
 	case s.ear != nil && now.Sub(s.needed) > earTime:
 		s.ear.Close()

@@ -108,7 +108,8 @@ end
 if o.waiting == 0 and redis.pcall('type', ARGV[10]).ok == 'zset' then
   local all = call('zrangebyscore', ARGV[10], '(0', '+inf', 'limit', 0, most)
   for _, member in ipairs(all) do
-    local heard = listeners(ARGV[6] .. ':' .. (string.match(member, '(.*):') or member))
+    local own = ':' .. (string.match(member, '(.*):') or member)
+    local heard = listeners(ARGV[6] .. own) + listeners(ARGV[8] .. own)
     if heard > 0 or ARGV[#ARGV] == 'PUBLISH' then
       table.insert(o.queue, {member, 0})
       o.listeners = o.listeners + heard

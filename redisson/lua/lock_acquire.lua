@@ -15,6 +15,11 @@ if not free and call('hexists', key, holder) == 0 then
   end
   return {0, left}
 end
+local wait = free and KEYS.barred and KEYS.barred(1, 1)
+if wait then
+  call('hdel', key, '')
+  return {0, wait}
+end
 local token = KEYS[2] and count() or 0
 if type(token) == 'table' then
   return token

@@ -1,7 +1,7 @@
 -- Goes before the scripts that find out what a key is.
 
 local uuid = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 3) .. '%-' .. string.rep('%x', 12)
-local settings = {rate = 1, interval = 1, type = 1, keepAliveTime = 0} -- of a rate limiter; 1 for those that it always has
+local settings = {rate = 1, interval = 1, type = 1, keepAliveTime = 0, latchkey = 0} -- of a rate limiter; 1 for those that it always has
 
 -- holds reports whether a field of a hash can be the id of a holder.
 local function holds(field)

@@ -1,9 +1,9 @@
 -- Looks whether somebody who has nothing of a lock could take it now. It changes nothing.
--- KEYS[1] lock; of a fair lock KEYS[2] queue, KEYS[3] deadlines; of a permit KEYS[2] taken permits with the end of each,
--- KEYS[3] mark of a semaphore that was made here
--- ARGV[1] kind; one that is not here is exclusive; ARGV[2] permits of a semaphore that is made here
+-- KEYS[1] lock; of a fair lock KEYS[2] queue, KEYS[3] deadlines; of a permit for each level its number of free permits, its taken permits with the end
+-- of each, and the mark of a semaphore that was made here
+-- ARGV[1] kind; one that is not here is exclusive; of a permit for each level how many there are if the semaphore is made here
 -- Answers what the script that takes the lock would: {1} if it could, {0, how long to wait in ms} when others have it, where -1
--- is not known, {-1, kind} when it is held exclusively (0), for reading (2) or writing (3).
+-- is not known, and behind it which level has no permit, {-1, kind} when it is held exclusively (0), for reading (2) or writing (3).
 local kind, numbers = ARGV[1], {exclusive = 0, read = 2}
 
 -- turn is how long in ms the first waiter that is alive has the turn, and nil without one.
@@ -16,23 +16,30 @@ local function turn()
   end
 end
 
--- permit is the answer for a permit: what is left, and what is taken and not over.
-local function permit(free)
-  if free and redis.call('exists', KEYS[3]) == 0 then
-    free = assert(tonumber(free), 'value is not a number') + redis.call('zcount', KEYS[2], '-inf', now)
+-- permit is the answer for a level that has no permit: what is left, and what is taken and not over.
+local function permit(level, free)
+  local taken = KEYS[3 * level - 1]
+  if free and redis.call('exists', KEYS[3 * level]) == 0 then
+    free = assert(tonumber(free), 'value is not a number') + redis.call('zcount', taken, '-inf', now)
   else
-    free = ARGV[2] - redis.call('zcount', KEYS[2], '(' .. now, '+inf')
+    free = ARGV[level + 1] - redis.call('zcount', taken, '(' .. now, '+inf')
   end
-  if free > 0 then
-    return {1}
+  if free < 1 then
+    local first = redis.call('zrangebyscore', taken, '(' .. now, '+inf', 'withscores', 'limit', 0, 1)
+    return {0, first[2] and math.min(first[2] - now, 2 ^ 52) or -1, level}
   end
-  local first = redis.call('zrangebyscore', KEYS[2], '(' .. now, '+inf', 'withscores', 'limit', 0, 1)
-  return {0, first[2] and math.min(first[2] - now, 2 ^ 52) or -1}
 end
 
-local free = kind == 'permit' and redis.pcall('get', KEYS[1])
-if kind == 'permit' and type(free) ~= 'table' then
-  return permit(free)
+for level = 1, kind == 'permit' and math.floor(#KEYS / 3) or 0 do
+  local free = redis.pcall('get', KEYS[3 * level - 2])
+  if type(free) == 'table' then
+    KEYS[1] = KEYS[3 * level - 2]
+    break
+  end
+  local busy = permit(level, free)
+  if busy or level == math.floor(#KEYS / 3) then
+    return busy or {1}
+  end
 end
 
 -- held is 'read' or 'write' for a read/write lock, and false if there is no lock.

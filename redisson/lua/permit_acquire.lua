@@ -1,33 +1,36 @@
--- Takes a permit. Makes the semaphore if there is none. One that was made here has as many permits as each call says. Its number is that
--- of the last call that took one, and so never negative: each permit that comes back is published.
--- Safe to repeat: a permit is taken by its id, and its lease does not get shorter.
--- ARGV[3] lease in ms, ARGV[4] permits of a semaphore that is made here
--- Answers {1, lease left in ms, 0} when taken, {0, ms until the next permit becomes free by itself, or -1} when there is none,
--- {-1, kind} when the key is held exclusively (0), for reading (2) or writing (3).
-if not taken then
-  local free = redis.pcall('get', KEYS[1])
-  if type(free) == 'table' then
-    local mode = redis.call('hget', KEYS[1], 'mode')
-    return {-1, mode == 'read' and 2 or mode and 3 or 0}
+-- Takes a permit of each level, or none. Makes the semaphores that are not there. The number of one that was made here is that of the last call that took
+-- a permit, and so never negative: each permit that comes back is published. Last, takes a permit of a rate, if there is one.
+-- Safe to repeat: permits are taken by their id, and their lease does not get shorter.
+-- KEYS behind those of the levels five of the rate, as in rate.lua   ARGV[3] lease in ms, ARGV[4] permits of a rate that is set here, or 0,
+-- ARGV[5] its interval in ms
+-- Answers {1, lease left in ms, 0} when taken; {0, ms until the next permit becomes free by itself, or -1, level that has none, and one more than there are
+-- levels for the rate}; {-1, kind} when a key is held exclusively (0), for reading (2) or writing (3).
+local frees, lease, last = {}, nil, 3 * #levels
+for i, level in ipairs(levels) do
+  local free, other = count(level)
+  if other then
+    return other
   end
-  if free then
-    free = assert(tonumber(free), 'value is not a number')
-    local more = redis.call('exists', KEYS[3]) == 1 and ARGV[4] - redis.call('zcard', KEYS[2]) - free or 0
-    free = free + more
-    if more ~= 0 and free > 0 then
-      redis.call('incrby', KEYS[1], more)
-    end
-  else
-    free = ARGV[4] - redis.call('zcard', KEYS[2])
-    local last = redis.call('zrange', KEYS[2], -1, -1, 'withscores') -- there is one if only the number was removed
-    local life = string.format('%.0f', math.max(ARGV[3], (last[2] or 0) - now))
-    redis.call('set', KEYS[1], math.max(free, 0), 'px', life)
-    redis.call('set', KEYS[3], 1, 'px', life)
+  local first = not level.held and free < 1 and redis.call('zrange', level.taken, 0, 0, 'withscores')
+  local wait = first and (first[2] and math.min(first[2] - now, 2 ^ 52) or -1)
+  wait = wait or not level.held and KEYS.barred and KEYS.barred(3 * i - 1, free)
+  if wait then
+    return {0, wait, i}
   end
-  if free < 1 then
-    local first = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
-    return {0, first[2] and math.min(first[2] - now, 2 ^ 52) or -1}
-  end
-  redis.call('decrby', KEYS[1], 1)
+  frees[i] = free
 end
-return {1, keep(tonumber(ARGV[3])), 0}
+local wait = ARGV[4] ~= '0' and pace({unpack(KEYS, last + 1, last + 5)}, {ARGV[4], ARGV[5], ARGV[1]}) or 0
+if wait > 0 then
+  return {0, wait, #levels + 1}
+end
+for i, level in ipairs(levels) do
+  if level.made and not level.held then
+    redis.call('set', level.free, frees[i] - 1, 'keepttl')
+    redis.call('set', level.mark, 1, 'keepttl')
+  elseif not level.held then
+    redis.call('decrby', level.free, 1)
+  end
+  local left = keep(level, ARGV[1], tonumber(ARGV[3]))
+  lease = math.min(lease or left, left)
+end
+return {1, lease or tonumber(ARGV[3]), 0}

@@ -1,24 +1,24 @@
--- Gives a permit back, or to an heir who keeps it for a while. Removes a semaphore that was made here and that nobody uses
--- any more.
+-- Gives the permits of all levels back, or to an heir who keeps them for a while, and wakes who waits for one. Removes a semaphore that was made
+-- here and that nobody uses any more.
 -- Safe to repeat: a second run finds nothing.
--- ARGV[3] id of the heir, ARGV[4] how long it keeps the permit in ms or 0
--- Answers {1} when given back, {0} when it was not taken.
-if not taken then
-  return {0}
+-- KEYS behind those of the levels the wake list of each, or none   ARGV[3] how long the heir keeps the permits in ms or 0, ARGV[4] id of the heir
+-- Answers how many were notified of the first level when done, {0} when a permit was not taken: the others are given back nevertheless.
+local kept, notified, gone = tonumber(ARGV[3]), nil, false
+for i, level in ipairs(levels) do
+  gone = gone or not level.held
+  if level.held and kept > 0 then
+    redis.call('zrem', level.taken, ARGV[1])
+    level.held = nil
+    keep(level, ARGV[4], kept)
+  elseif level.held then
+    redis.call('zrem', level.taken, ARGV[1])
+    -- Without a number, it is the next acquire that counts what is free.
+    local free = redis.call('exists', level.free) == 1 and redis.call('incrby', level.free, 1) or 1
+    if redis.call('zcard', level.taken) == 0 and redis.call('exists', level.mark) == 1 then
+      redis.call('del', level.free, level.mark)
+    end
+    local told = free > 0 and announce(KEYS[3 * #levels + i], ARGV[#ARGV], level.channel, false, false, free) or 0
+    notified = notified or told
+  end
 end
-redis.call('zrem', KEYS[2], ARGV[1])
-local kept = tonumber(ARGV[4])
-if kept > 0 then
-  ARGV[1], taken = ARGV[3], nil
-  keep(kept)
-  return {1}
-end
--- Without a number, it is the next acquire that counts what is free.
-local free = redis.call('exists', KEYS[1]) == 1 and redis.call('incrby', KEYS[1], 1) or 1
-if redis.call('zcard', KEYS[2]) == 0 and redis.call('exists', KEYS[3]) == 1 then
-  redis.call('del', KEYS[1], KEYS[3])
-end
-if free > 0 then
-  redis.call(ARGV[#ARGV], ARGV[2], free)
-end
-return {1}
+return gone and {0} or notified or 0

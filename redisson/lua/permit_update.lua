@@ -1,8 +1,15 @@
--- Makes the lease of a permit that is taken at least so long.
+-- Makes the lease of the permits that are taken at least so long.
 -- Safe to repeat, at any time: it takes no permit and shortens no lease.
 -- ARGV[3] lease in ms
--- Answers {1, lease left in ms, 0} when done, {0} when the permit is not taken any more.
-if not taken then
-  return {0}
+-- Answers {1, lease left in ms, 0} when done, {0} when one of the permits is not taken any more.
+local lease
+for _, level in ipairs(levels) do
+  if not level.held then
+    return {0}
+  end
 end
-return {1, keep(tonumber(ARGV[3])), 0}
+for _, level in ipairs(levels) do
+  local left = keep(level, ARGV[1], tonumber(ARGV[3]))
+  lease = math.min(lease or left, left)
+end
+return {1, lease, 0}

@@ -37,7 +37,7 @@ local function ask(script, lock, argv)
 end
 
 for _, lock in ipairs(ARGV[1] == '1' and locks or {}) do
-  local said = ask(look, lock, {lock.kind, lock.ARGV[4]})
+  local said = ask(look, lock, {lock.kind, lock.ARGV[7]})
   if said[1] ~= 1 and not (said[1] > -2 and has(lock)) then
     ask(function() return redis.call('hdel', lock.KEYS[1], '') end, lock) -- changes nothing; see scripts.go
     return {0, 0, said[1], said[2]}

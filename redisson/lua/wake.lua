@@ -19,25 +19,27 @@ local function micros()
   return clock[1] * 1000000 + clock[2]
 end
 
--- front is the first two of the list, and whether there is anything in it.
-local function front(wake)
-  local found, first = wake and try('zrange', wake, 0, 3) or {}, {}
+-- front is two of the list, from a place on, or the last one for a place beyond, and whether there is anything in it.
+local function front(wake, place)
+  local found, first, place = wake and try('zrange', wake, 0, (place or 0) + 3) or {}, {}, place or 0
   for _, member in ipairs(found) do
     if member ~= '' and member ~= '-' then
       first[#first + 1] = member
     end
   end
-  return first[1], first[2], #found > 0
+  return first[place + 1] or first[#first], first[place + 2], #found > 0
 end
 
--- wakes reports whether who has the lock tells those in the list of its release: by its number.
+-- wakes reports whether those who have a lock or the permits of a semaphore tell those in the list of their release: by their numbers, and by the
+-- letters in the ids of permits, of which 64 are looked at.
 local function wakes(key)
-  for _, holder in ipairs(try('hkeys', key) or {}) do
-    if string.find(holder, ':[23]' .. string.rep('%d', 18) .. '$') then
-      return true
+  local holders = try('hkeys', key) or try('zrange', key, 0, 63) or {}
+  for _, holder in ipairs(holders) do
+    if not string.find(holder, ':[23]' .. string.rep('%d', 18) .. '$') and (#holder ~= 16 or string.sub(holder, 13, 14) ~= 'lk') then
+      return false
     end
   end
-  return false
+  return #holders > 0
 end
 
 -- say tells a member something on its channel, and returns how many heard it: '1' that it is its turn, '2' to look in a moment. In a cluster
@@ -48,23 +50,25 @@ local function say(publish, channel, member, word)
 end
 
 -- announce wakes the first that hears it, of a lock that is free now, and tells the next one to look in a moment, unless many wait: the first
--- stays in the list until it has the lock. Redisson's channel is told as well, in a way that wakes Redisson and tells this package that
--- somebody was told: '00', unless the lock was freed by hand. Where many are in line, some releases are silent there, or those of Redisson
--- would be served more often than others. Of a lock that an heir keeps, the first learns how long.
+-- stays in the list until it has the lock. Of a semaphore with so many free permits, it is that many who are told, and all but the last were, by the
+-- releases before. Redisson's channel is told as well, in a way that wakes Redisson and tells this package that
+-- somebody was told: '00', or a number that begins with 0, unless the lock was freed by hand. Where many are in line, some releases are silent there,
+-- or those of Redisson would be served more often than others. Of a lock that an heir keeps, the first learns how long.
 -- It returns how many were told in all, as far as is known. Nothing here fails, as the lock is gone.
-local function announce(wake, publish, channel, kept, forced)
-  local first, second, noted = front(wake)
+local function announce(wake, publish, channel, kept, forced, free)
+  local place, plain = (free or 1) - 1, free or '0'
+  local first, second, noted = front(wake, place)
   while first and say(publish, channel, first, '1') == 0 do
     if try('zrem', wake, first) ~= 1 then
-      return tonumber(try(publish, channel, '0') or 0)
+      return tonumber(try(publish, channel, plain) or 0)
     end
-    first, second, noted = front(wake)
+    first, second, noted = front(wake, place)
   end
   if not first or kept then
     if noted and not first then
       try('del', wake)
     end
-    return tonumber(try(publish, channel, '0') or 0)
+    return tonumber(try(publish, channel, plain) or 0)
   end
   try('zadd', wake, string.format('%.0f', -micros()), '')
   local waiting = second and try('zcount', wake, '(0', '+inf') or 0
@@ -74,9 +78,25 @@ local function announce(wake, publish, channel, kept, forced)
     try('zadd', wake, silent + 1, '-')
     return 1
   end
-  local others = tonumber(try(publish, channel, forced and '0' or '00') or 0)
+  local others = tonumber(try(publish, channel, forced and plain or '0' .. plain) or 0)
   if both and others > 0 and waiting >= 4 and not forced then
     try('zadd', wake, -math.min(16, math.ceil(waiting / others)), '-')
   end
   return 1 + others
+end
+
+-- pass takes a member out of the list that waits no more, and wakes others of what is free. If those who have it will tell nobody of the list,
+-- those who stand in front look now, and hear Redisson's channel then. A list with notes alone goes: a release of Redisson's would leave it.
+local function pass(wake, member, free, key, publish, channel)
+  redis.call('zrem', wake, member)
+  local first, second = front(wake)
+  if free > 0 then
+    announce(wake, publish, channel, false, false, key ~= KEYS[1] and free)
+  elseif not first then
+    try('del', wake)
+  elseif not wakes(key) then
+    for _, member in ipairs({first, second}) do
+      say(publish, channel, member, '2')
+    end
+  end
 end

@@ -33,14 +33,12 @@ type Call struct {
 	Script *Script
 	Keys   []string // an empty first one stands for none: any master will do
 	Args   []any
-	Spare  bool // the last key may be left out: where a user has no right to it, or the slot of a cluster is on the move
+	Spare  int // so many of the last keys may be left out: where a user has no right to them, or the slot of a cluster is on the move
 }
 
-// spared is the call without its spare key, if it has one.
+// spared is the call without its spare keys.
 func (c Call) spared() Call {
-	if c.Spare {
-		c.Keys, c.Spare = c.Keys[:len(c.Keys)-1], false
-	}
+	c.Keys, c.Spare = c.Keys[:len(c.Keys)-c.Spare], 0
 	return c
 }
 
@@ -48,7 +46,7 @@ func (c Call) spared() Call {
 func (r *Road) Spares() bool { return !r.sparing.Load() }
 
 // judge has a call done again where the answer is not the last word: the server did not know the script, and is told the whole text, or the
-// spare key may be to blame.
+// spare keys may be to blame.
 func (r *Road) judge(t *trip, cl Call, name any, a Answer) Answer {
 	if a.Err == nil {
 		return a
@@ -56,7 +54,7 @@ func (r *Road) judge(t *trip, cl Call, name any, a Answer) Answer {
 	switch class := reply.Classify(a.Err); {
 	case class.NoScript && name == evalsha:
 		return r.performOne(t, cl, eval)
-	case cl.Spare && (class.Apart || class.NoRight):
+	case cl.Spare > 0 && (class.Apart || class.NoRight):
 		a = r.performOne(t, cl.spared(), evalsha)
 		if class.NoRight && (a.Err == nil || !reply.Classify(a.Err).NoRight) {
 			r.sparing.Store(true)

@@ -1,0 +1,171 @@
+package redisson_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/latchkey-go/latchkey/internal/redistest"
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson"
+)
+
+// levelled asks for a permit of user, with others of all.
+func levelled(user string, limit int) lock.Request {
+	return lock.Request{Key: "user:" + user, Kind: lock.Permit, Limit: 1, Levels: []lock.Level{{Key: "all", Limit: limit}}}
+}
+
+// checkFull fails t unless r is refused by that level.
+func checkFull(t *testing.T, c *redisson.Client, r lock.Request, level string) {
+	t.Helper()
+	for what, ask := range map[string]func() error{
+		"Acquire": func() error { _, err := c.Acquire(t.Context(), r); return err },
+		"Peek":    func() error { return c.Peek(t.Context(), r) },
+	} {
+		busy, ok := errors.AsType[*lock.BusyError](ask())
+		if !ok || busy.Level != level || busy.Rate {
+			t.Errorf("%s: %+v, want that %s is full", what, busy, level)
+		}
+	}
+}
+
+// All levels are taken or none, and are free together.
+func TestLevelsAreTakenTogether(t *testing.T) {
+	t.Parallel()
+	s := redistest.Any(t)
+	rdb, c, other := s.Client(t), newClient(t, s), newClient(t, s)
+	a := acquire(t.Context(), t, c, levelled("a", 2))
+	checkFull(t, other, levelled("a", 2), "user:a")
+	checkFull(t, c, levelled("b", 1), "all")
+	b := acquire(t.Context(), t, other, levelled("b", 2))
+	checkFull(t, c, levelled("c", 2), "all")
+	if n := rdb.Exists(t.Context(), "user:c").Val(); n != 0 {
+		t.Error("a call that was refused has left a semaphore")
+	}
+	third := acquire(t.Context(), t, c, levelled("c", 3)) // each goes by its own number
+	nested := acquire(a.Context(), t, c, lock.Request{Key: "all", Kind: lock.Permit, Limit: 1})
+	under := acquire(a.Context(), t, c, levelled("d", 1))
+	for _, h := range []lock.Hold{under, nested, a, b, third} {
+		release(t, h)
+	}
+	if left := keys(t, rdb); len(left) != 0 {
+		t.Errorf("keys %q are left", left)
+	}
+}
+
+// Who waits for a full level holds up nobody who needs others, and holds no permit of another level.
+func TestWaitersOfALevelHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	s := redistest.Any(t)
+	c, other := newClient(t, s), newClient(t, s)
+	a := acquire(t.Context(), t, c, levelled("a", 2))
+	got := make(chan lock.Hold)
+	for range 2 {
+		go func() {
+			r := levelled("a", 2)
+			r.Wait = waits
+			h, err := other.Acquire(t.Context(), r)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- h
+		}()
+	}
+	<-time.After(200 * time.Millisecond)
+	b := acquire(t.Context(), t, other, levelled("b", 2)) // neither by those of a, nor by what they hold
+	start := time.Now()
+	release(t, a) // the next of a finds that both levels have room
+	h := <-got
+	checkFull(t, c, levelled("c", 2), "all")
+	release(t, b)
+	release(t, h)
+	release(t, <-got)
+	if took := time.Since(start); took > waits/4 {
+		t.Errorf("took %v", took)
+	}
+}
+
+// A waiter whose level has room, and another one has not, goes to wait for that.
+func TestAWaiterMovesToTheFullLevel(t *testing.T) {
+	t.Parallel()
+	s := redistest.Any(t)
+	c, other := newClient(t, s), newClient(t, s)
+	a := acquire(t.Context(), t, c, levelled("a", 2))
+	b := acquire(t.Context(), t, c, levelled("b", 2))
+	got := make(chan lock.Hold, 2)
+	wait := func(user string) {
+		r := levelled(user, 2)
+		r.Wait = waits
+		h, err := other.Acquire(t.Context(), r)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- h
+	}
+	go wait("a") // is refused by its user
+	<-time.After(100 * time.Millisecond)
+	x := acquire(t.Context(), t, c, levelled("x", 3))
+	release(t, a) // which leaves two of all
+	<-time.After(100 * time.Millisecond)
+	checkFull(t, c, levelled("y", 2), "all")
+	select {
+	case <-got:
+		t.Error("three are inside")
+	default:
+	}
+	start := time.Now()
+	release(t, x)
+	h := <-got
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("woken after %v", took)
+	}
+	release(t, h)
+	release(t, b)
+}
+
+// However many callers name their levels in whatever order, no limit is exceeded, and all get their turns.
+func TestLevelsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	s := redistest.Any(t)
+	var mu sync.Mutex
+	inside, most := map[string]int{}, map[string]int{"p": 1, "q": 2, "r": 3}
+	var all sync.WaitGroup
+	for i := range 12 {
+		c := newClient(t, s)
+		order := [][]string{{"p", "q", "r"}, {"r", "q", "p"}, {"q", "r"}, {"r", "p"}}[i%4]
+		all.Go(func() {
+			for range 10 {
+				r := lock.Request{Key: order[0], Kind: lock.Permit, Limit: most[order[0]], Wait: waits}
+				for _, key := range order[1:] {
+					r.Levels = append(r.Levels, lock.Level{Key: key, Limit: most[key]})
+				}
+				h, err := c.Acquire(t.Context(), r)
+				if err != nil {
+					t.Errorf("%v: %v", order, err)
+					return
+				}
+				count := func(by int) {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, key := range order {
+						if inside[key] += by; inside[key] > most[key] {
+							t.Errorf("%d are inside of %s", inside[key], key)
+						}
+					}
+				}
+				count(1)
+				<-time.After(time.Millisecond)
+				count(-1)
+				if err := h.Release(context.WithoutCancel(t.Context())); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if left := keys(t, s.Client(t)); len(left) != 0 {
+		t.Errorf("keys %q are left", left)
+	}
+}

@@ -1,0 +1,211 @@
+package redisson
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
+)
+
+// permit serves lock.Permit on the data of Redisson's RPermitExpirableSemaphore, so that its holders are freed by their
+// lease after a crash. The holder's id is the permit's, 16 bytes, in the semaphore of each level. The first Acquire makes a semaphore that is not
+// there, and marks it as its own. Each Acquire of such a one goes by the Limit of its own request, and it is gone when nobody
+// holds a permit, so that keys made from requests leave nothing. One that was made with TrySetPermits, here or in Java, stays
+// and keeps its own number.
+//
+// A rate is a permit of Redisson's RRateLimiter of the name of the key with the suffix "rate". One that was set here goes by what each Acquire
+// says, and is gone when its interval has passed without one. Another one keeps its own rate.
+type permit struct {
+	levels []level // beside that of the holder's name
+	rate   lock.Rate
+}
+
+// level is a semaphore, by its name as mapped.
+type level struct {
+	name  string
+	limit int32
+}
+
+// onlyPermit has one level, and no rate.
+var onlyPermit = &permit{}
+
+func permitKeys(name string) []string { return []string{name, permitsKey(name), permitsMark(name)} }
+
+// levelsOf are all levels of a holder. There is none where it asks for a permit of a rate alone.
+func (p *permit) levelsOf(ho *holder) []level {
+	if ho.limit == 0 {
+		return nil
+	}
+	return append([]level{{ho.name(), ho.limit}}, p.levels...)
+}
+
+// call is that of a script of permits, with three arguments of its own.
+func (p *permit) call(s *script, ho *holder, own ...any) call {
+	levels := p.levelsOf(ho)
+	cl := call{Script: s, Args: append([]any{ho.id, len(levels)}, own...)}
+	for _, l := range levels {
+		cl.Keys = append(cl.Keys, permitKeys(l.name)...)
+		cl.Args = append(cl.Args, semaphoreChannel(l.name), l.limit)
+	}
+	return cl
+}
+
+func (p *permit) enter(ho *holder, lease time.Duration) call {
+	cl := p.call(permitAcquire, ho, millis(lease), p.rate.Permits, millis(p.rate.Interval))
+	if p.rate.Permits > 0 {
+		name := rateName(ho.name())
+		value, permits, ownValue, ownPermits := rateKeys(name, clientOf(ho.id))
+		cl.Keys = append(cl.Keys, name, value, permits, ownValue, ownPermits)
+	}
+	return cl
+}
+
+func (p *permit) update(ho *holder, _ counts, lease time.Duration, _ change) call {
+	return p.call(permitUpdate, ho, millis(lease), 0, 0)
+}
+
+func (p *permit) exit(ho *holder, successor string, kept time.Duration) call {
+	cl := p.call(permitRelease, ho, millis(kept), successor, 0)
+	for _, l := range p.levelsOf(ho) {
+		cl.Keys = append(cl.Keys, wakeName(l.name))
+		cl.Spare++
+	}
+	return cl
+}
+
+// queueOf returns the queue of those who wait for a level of ho, by its number, or behind those for the rate.
+func (ho *holder) queueOf(at int) queueID {
+	p, ok := ho.family.(*permit)
+	if !ok {
+		return ho.queueID()
+	}
+	if levels := p.levelsOf(ho); at < len(levels) {
+		return queueID{name: levels[at].name, kind: lock.Permit, permits: int64(levels[at].limit)}
+	}
+	return queueID{name: rateName(ho.name()), kind: limiterQueue, permits: int64(p.rate.Permits)}
+}
+
+// has reports whether ho has the lock of that name, as one of its levels, too.
+func (ho *holder) holdsName(name string) bool {
+	p, ok := ho.family.(*permit)
+	return ho.name() == name || ok && slices.ContainsFunc(p.levels, func(l level) bool { return l.name == name })
+}
+
+// bound gives ho the levels and the rate of a request. A level that an ancestor of the call holds is not taken again.
+func (c *Client) bound(ctx context.Context, ho *holder, r lock.Request) {
+	if r.Kind != lock.Permit || !r.Bounded() {
+		return
+	}
+	p := &permit{rate: r.Rate}
+	for _, l := range r.Levels {
+		name := c.mapName(l.Key)
+		if outer, err := c.ancestor(ctx, lockID{name, lock.Permit}, lock.Permit); outer == nil && err == nil {
+			p.levels = append(p.levels, level{name, int32(min(l.Limit, 1<<30))})
+		}
+	}
+	ho.family = p
+}
+
+// checkLevels refuses levels that can't be taken by one script.
+func (c *Client) checkLevels(name string, r lock.Request) error {
+	for _, l := range r.Levels {
+		other := c.mapName(l.Key)
+		if err := c.checkSlot(other); err != nil {
+			return err
+		}
+		if c.topology.Mapped() && pubsub.Slot(other) != pubsub.Slot(name) {
+			return fmt.Errorf("redisson: %w: the levels %q and %q are in several slots of the cluster: give their keys one hash tag, as in {x}", lock.ErrUnsupported, r.Key, l.Key)
+		}
+	}
+	return nil
+}
+
+// ServesLevels returns nil, as requests with Levels and with a Rate are served, unless the keys show that they have no hash tag in common in a Redis
+// Cluster; see [lock.Locker]. The keys may be templates of package keyexpr.
+func (c *Client) ServesLevels(keys ...string) error {
+	if len(keys) < 2 || !c.topology.Mapped() {
+		return nil
+	}
+	first, found := hashTag(c.mapName(keys[0]))
+	for _, key := range keys[1:] {
+		if tag, ok := hashTag(c.mapName(key)); !found || !ok || tag != first {
+			return fmt.Errorf("redisson: %w: levels need one hash tag in a cluster, as in {x}, and %q and %q have none in common", lock.ErrUnsupported, keys[0], key)
+		}
+	}
+	return nil
+}
+
+// hashTag is the text in the first braces of a key, or of a template. The braces of a hole, #{…}, are none.
+func hashTag(key string) (tag string, ok bool) {
+	depth, start := 0, -1
+	for i := range len(key) {
+		switch hole := i > 0 && key[i-1] == '#'; {
+		case key[i] == '{' && depth == 0 && !hole && start < 0:
+			start = i + 1
+		case key[i] == '{':
+			depth++
+		case key[i] == '}' && depth > 0:
+			depth--
+		case key[i] == '}' && start >= 0:
+			return key[start:i], i > start
+		}
+	}
+	return "", false
+}
+
+// errElsewhere is why a waiter leaves a queue: it is another level that has no permit.
+var errElsewhere = errors.New("redisson: another level is full")
+
+// refused notes which level has no permit. If it is another one than that in whose queue w stands, w has to go there.
+func (w *waiter) refused(a answer) error {
+	if w.own.kind != lock.Permit {
+		return nil
+	}
+	was := w.at
+	w.at, w.ttl = int(a.Values[len(a.Values)-1])-1, duration(a.Values[1])
+	if w.at != was && w.place.queue != nil {
+		return errElsewhere
+	}
+	return nil
+}
+
+// begun is a hold of nothing: a permit of a rate, which nobody gives back.
+type begun struct {
+	ctx  context.Context
+	end  context.CancelCauseFunc
+	over atomic.Bool
+}
+
+// newBegun returns a hold for which a permit of a rate was taken.
+func newBegun(ctx context.Context, r lock.Request) *begun {
+	b := new(begun)
+	if r.MaxHold > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, r.MaxHold, &lock.LostError{Held: r.MaxHold, Reason: lock.ErrMaxHold})
+		context.AfterFunc(ctx, stop)
+	}
+	ctx, b.end = context.WithCancelCause(ctx)
+	b.ctx = lock.WithHold(ctx, b, func() bool { return ctx.Err() == nil })
+	return b
+}
+
+// Context implements [lock.Hold].
+func (b *begun) Context() context.Context { return b.ctx }
+
+// Release implements [lock.Hold].
+func (b *begun) Release(context.Context) error {
+	if b.over.Swap(true) {
+		return lock.ErrNotHeld
+	}
+	lost, _ := errors.AsType[*lock.LostError](context.Cause(b.ctx))
+	b.end(context.Canceled)
+	if lost != nil && errors.Is(lost, lock.ErrMaxHold) {
+		return lost
+	}
+	return nil
+}
