@@ -41,10 +41,10 @@ func openBoard(path string) (*board, error) {
 }
 
 // enter notes that caller holds the lock now. It returns whether another caller had it before, and how long ago that one
-// began to release it; and whether somebody else holds it at the moment.
-func (b *board) enter(caller int64) (changed bool, gap time.Duration, overlap bool) {
+// began to release it; and whether more than the limit hold it at the moment.
+func (b *board) enter(caller, limit int64) (changed bool, gap time.Duration, overlap bool) {
 	now := time.Now().UnixNano()
-	overlap = b.Inside.Add(1) != 1
+	overlap = b.Inside.Add(1) > max(limit, 1)
 	released := b.Released.Load()
 	changed = b.Owner.Swap(caller) != caller && released != 0
 	return changed, time.Duration(now - released), overlap

@@ -36,6 +36,7 @@ var countedJobs = []countedJob{
 	{"herd of 64", 1, herdOf("", 64, 1, 3*time.Second), 1000, 0},
 	{"herd of 192", 1, herdOf("", 192, 1, 5*time.Second), 1500, 0},
 	{"herd of 1000", 1, herdOf("", 1000, 1, 10*time.Second), 5000, 0.1},
+	{"herd of 192 on a limit of 4", 1, limited(4, herdOf("", 192, 1, 5*time.Second)), 1500, 0},
 	{"herd of 192 that holds for 50 ms", 1, herdOf("", 192, 50, 23*time.Second), 11000, 0.1},
 }
 

@@ -14,6 +14,7 @@ type job struct {
 	Millis  int    `json:"millis,omitempty"`  // how long
 	Skip    int    `json:"skip,omitempty"`    // milliseconds in the beginning of which nothing counts
 	Hold    int    `json:"hold,omitempty"`    // how many milliseconds a caller has the one key
+	Limit   int    `json:"limit,omitempty"`   // how many may have the one key at once, of latchkey; 0: one
 	Away    int    `json:"away,omitempty"`    // how many milliseconds a caller stays away after its release
 	Since   int    `json:"since,omitempty"`   // milliseconds: who got the lock only before is starved
 	Count   int    `json:"count,omitempty"`   // of locks to hold

@@ -81,7 +81,7 @@ func (c *caller) run(ctx context.Context, p peer, b *board, j job, since, counts
 		}
 		c.served = c.served || time.Now().After(since)
 		if j.OneKey {
-			c.enter(b, waited, j.Skip == 0 || time.Now().After(counts))
+			c.enter(b, j, waited, j.Skip == 0 || time.Now().After(counts))
 			sleep(ctx, time.Duration(j.Hold)*time.Millisecond)
 			b.leave()
 		}
@@ -97,8 +97,8 @@ func (c *caller) run(ctx context.Context, p peer, b *board, j job, since, counts
 }
 
 // enter notes an acquisition of the one key. The method leave of the board follows.
-func (c *caller) enter(b *board, waited int64, counts bool) {
-	changed, gap, overlap := b.enter(c.id)
+func (c *caller) enter(b *board, j job, waited int64, counts bool) {
+	changed, gap, overlap := b.enter(c.id, int64(j.Limit))
 	if counts {
 		c.times = append(c.times, waited)
 	}

@@ -98,7 +98,7 @@ func overhear(addr string, do func(latchkey) error) (scripts [][]string, id stri
 	defer c.Close()
 	for range 2 { // the first time loads the scripts
 		p.Record()
-		if err := do(latchkey{c, nil}); err != nil {
+		if err := do(latchkey{Client: c}); err != nil {
 			return nil, "", err
 		}
 	}

@@ -12,22 +12,27 @@ import (
 // latchkey is a client of package redisson, used as guards use it.
 type latchkey struct {
 	*redisson.Client
-	rdb *redis.Client // nil if the client has made its own
+	rdb   *redis.Client // nil if the client has made its own
+	limit int           // of a permit; 0 for a lock
 }
 
 func openLatchkey(addr string) (peer, error) {
 	c, err := redisson.Open("redis://" + addr)
-	return latchkey{c, nil}, err
+	return latchkey{Client: c}, err
 }
 
 func openLatchkeyDefault(addr string) (peer, error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	c, err := redisson.New(rdb)
-	return latchkey{c, rdb}, err
+	return latchkey{Client: c, rdb: rdb}, err
 }
 
 func (l latchkey) Lock(ctx context.Context, key string) (held, error) {
-	return l.Acquire(ctx, lock.Request{Key: key, Wait: -1})
+	r := lock.Request{Key: key, Wait: -1, Limit: l.limit}
+	if l.limit > 0 {
+		r.Kind = lock.Permit
+	}
+	return l.Acquire(ctx, r)
 }
 
 func (l latchkey) Close() error {

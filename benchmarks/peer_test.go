@@ -109,7 +109,7 @@ func TestFloorsExclude(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					_, _, overlap := b.enter(int64(i))
+					_, _, overlap := b.enter(int64(i), 1)
 					sleep(t.Context(), 100*time.Microsecond)
 					b.leave()
 					if overlap {

@@ -33,7 +33,7 @@ func turns(ctx context.Context, p peer, j job) (result, error) {
 		if err != nil {
 			return r, err
 		}
-		changed, gap, overlap := b.enter(int64(j.Side + 1))
+		changed, gap, overlap := b.enter(int64(j.Side+1), 1)
 		if overlap {
 			r.Overlap++
 		}

@@ -89,6 +89,12 @@ func (w *worker) load(ctx context.Context, j job) (result, error) {
 			return result{}, err
 		}
 	}
+	for i, p := range peers {
+		if own, ok := p.(latchkey); ok && j.Limit > 0 {
+			own.limit = j.Limit
+			peers[i] = own
+		}
+	}
 	if j.Clients > 0 {
 		defer closeAll(peers)
 	}

@@ -216,6 +216,9 @@ func herdOf(addr string, n, hold int, d time.Duration) job {
 	return job{Do: "load", Addr: addr, OneKey: true, Callers: n, Clients: n, Hold: hold, Away: 2, Millis: int(d.Milliseconds())}
 }
 
+// limited is j with a key that so many may have at once.
+func limited(n int, j job) job { j.Limit = n; return j }
+
 // noteStuck adds to the callers of a peer that were left without the lock in this round, in whatever workload.
 func (b *bench) noteStuck(name string, n int64) {
 	b.note("stuck", name, b.samples["stuck"][name][b.round]+float64(n))
