@@ -58,6 +58,7 @@ func TestCluster(t *testing.T) {
 		}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin, lock.Permit))
 	})
 	t.Run("wake", func(t *testing.T) { testClusterWake(t, c) })
+	t.Run("levels", func(t *testing.T) { testClusterLevels(t, c) })
 	t.Run("sharded on", func(t *testing.T) { testShardedOn(t, c) })
 	t.Run("lost connections", func(t *testing.T) { testLostShardConnections(t, c) })
 	t.Run("mismatched modes", func(t *testing.T) { testMismatchedModes(t, c) })

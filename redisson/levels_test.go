@@ -169,3 +169,37 @@ func TestLevelsInAnyOrder(t *testing.T) {
 		t.Errorf("keys %q are left", left)
 	}
 }
+
+// In a cluster, levels share a hash tag, and are refused otherwise: where their templates show it, at start.
+func testClusterLevels(t *testing.T, c *redistest.Cluster) {
+	first, other := member(t, c), member(t, c)
+	r := lock.Request{Key: "user:{x}:1", Kind: lock.Permit, Limit: 1, Levels: []lock.Level{{Key: "all:{x}", Limit: 2}}, Rate: lock.Rate{Permits: 3, Interval: time.Minute}}
+	h := acquire(t.Context(), t, first, r)
+	checkFull(t, other, r, "user:{x}:1")
+	release(t, h)
+	release(t, acquire(t.Context(), t, other, r))
+	r.Levels[0].Key = "all:{y}"
+	if _, err := first.Acquire(t.Context(), r); !errors.Is(err, lock.ErrUnsupported) {
+		t.Errorf("levels in two slots: %v", err)
+	}
+	if err := first.Peek(t.Context(), r); !errors.Is(err, lock.ErrUnsupported) {
+		t.Errorf("Peek of levels in two slots: %v", err)
+	}
+	for _, tt := range []struct {
+		keys []string
+		ok   bool
+	}{
+		{[]string{"all"}, true},
+		{[]string{"user:{#{req.Tenant}}:#{req.User}", "tenant:{#{req.Tenant}}"}, true},
+		{[]string{"{a}#{req.User}", "{a}", "x{a}y"}, true},
+		{[]string{"user:#{req.User}", "all"}, false},
+		{[]string{"{a}:#{req.User}", "{a}", "{b}"}, false},
+		{[]string{"{#{req.Tenant}}", "{#{req.User}}"}, false},
+		{[]string{"{}a", "{}b"}, false},
+		{[]string{"#{ {'a': 1}.a }{x}", "{x}"}, true},
+	} {
+		if err := first.ServesLevels(tt.keys...); (err == nil) != tt.ok || err != nil && !errors.Is(err, lock.ErrUnsupported) {
+			t.Errorf("ServesLevels of %q: %v", tt.keys, err)
+		}
+	}
+}

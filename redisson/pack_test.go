@@ -319,7 +319,7 @@ func TestRemovalsTogetherAreThoseOfEach(t *testing.T) {
 		some := states[rnd.Perm(len(states))[0]:]
 		var calls [2]call
 		for j, name := range []string{fmt.Sprint("together:", i), fmt.Sprint("alone:", i)} {
-			calls[j] = c.familyOf(kind).exit(&holder{id: "me", keys: [1]string{name}, kind: kind, patience: time.Second}, "", 0)
+			calls[j] = c.familyOf(kind).exit(&holder{id: "me", keys: [1]string{name}, kind: kind, limit: 1, patience: time.Second}, "", 0)
 			for n, key := range calls[j].Keys {
 				if err := some[n%len(some)](key); err != nil {
 					t.Fatal(err)

@@ -114,7 +114,7 @@ func TestRemovalFollowsALateQuestion(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			late, exit := p.KeepBackSilently(c.familyOf(kind).enter(&holder{keys: [1]string{"k"}, kind: kind}, time.Second).Script.SHA, 0), p.KeepBackReply(plainExit(c, kind), 0)
+			late, exit := p.KeepBackSilently(c.familyOf(kind).enter(&holder{keys: [1]string{"k"}, kind: kind, limit: 1}, time.Second).Script.SHA, 0), p.KeepBackReply(plainExit(c, kind), 0)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			r.Wait = 0
@@ -138,5 +138,5 @@ func TestRemovalFollowsALateQuestion(t *testing.T) {
 
 // plainExit is the digest of the script that removes a holder of that kind.
 func plainExit(c *Client, kind lock.Kind) string {
-	return c.familyOf(kind).exit(&holder{keys: [1]string{"k"}}, "", 0).Script.SHA
+	return c.familyOf(kind).exit(&holder{keys: [1]string{"k"}, limit: 1}, "", 0).Script.SHA
 }
