@@ -21,8 +21,8 @@ var aclUses = map[string]func(*aclUse) error{
 	"fenced":    func(u *aclUse) error { return u.all(u.kind(lock.Fenced), u.lastToken) },
 	"fair":      func(u *aclUse) error { return u.all(u.kind(lock.Fair), u.impatience, u.ghosts) },
 	"rw":        func(u *aclUse) error { return u.all(u.kind(lock.Write), u.kind(lock.Read), u.readers) },
-	"permit":    func(u *aclUse) error { return u.all(u.kind(lock.Permit), u.otherKind) },
-	"expirable": (*aclUse).expirable, "semaphore": (*aclUse).semaphore, "latch": (*aclUse).latch, "rate": (*aclUse).rate,
+	"permit":    func(u *aclUse) error { return u.all(u.kind(lock.Permit), u.otherKind, u.ofOthers) },
+	"expirable": (*aclUse).expirable, "semaphore": (*aclUse).semaphore, "latch": (*aclUse).latch, "rate": (*aclUse).rate, "paced": (*aclUse).paced,
 	"replace": (*aclUse).replace, "inspect": (*aclUse).inspect, "force": (*aclUse).force,
 }
 
@@ -318,6 +318,40 @@ func (u *aclUse) readers() error {
 		return err
 	}
 	return errors.Join(one.Release(ctx), two.Release(ctx))
+}
+
+// ofOthers takes a permit of a semaphore that somebody else has set.
+func (u *aclUse) ofOthers() error {
+	if err := u.stock.Set(u.ctx, aclName, 2, 0).Err(); err != nil {
+		return err
+	}
+	h, err := u.a.Acquire(u.ctx, lock.Request{Key: aclName, Kind: lock.Permit, Limit: 1})
+	if err != nil {
+		return err
+	}
+	return h.Release(u.ctx)
+}
+
+// paced begins by a rate.
+func (u *aclUse) paced() error {
+	r := lock.Request{Key: aclName, Kind: lock.Permit, Rate: lock.Rate{Permits: 2, Interval: time.Second}}
+	for _, c := range []*redisson.Client{u.a, u.b, u.a, u.b} {
+		if err := c.Peek(u.ctx, r); err != nil && !errors.Is(err, lock.ErrBusy) {
+			return err
+		}
+		if r.Rate.Permits++; c == u.b {
+			r.Wait = 5 * time.Second
+		}
+		h, err := c.Acquire(u.ctx, r)
+		if err != nil {
+			return err
+		}
+		if err := h.Release(u.ctx); err != nil {
+			return err
+		}
+		r.Rate.Permits = 2
+	}
+	return nil
 }
 
 // otherKind asks for a permit where there is another kind of lock.

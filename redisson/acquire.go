@@ -147,7 +147,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		pause := c.spin
 		w.backoff = &pause
 	}
-	if err := w.run(ho.queueID(), r.Wait); err != nil {
+	if err := w.run(ho.queueOf(0), r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
 		if busy, ok := errors.AsType[*lock.BusyError](err); ok && r.Bounded() {
 			busy.Level, busy.Rate = r.Key, ho.queueOf(w.at).kind == limiterQueue

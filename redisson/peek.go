@@ -34,7 +34,10 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 	case a.Values[0] == 0:
 		busy := &lock.BusyError{Remaining: max(0, duration(a.Values[1]))}
 		if r.Bounded() {
-			busy.Level = append([]lock.Level{{Key: r.Key}}, r.Levels...)[a.Values[2]-1].Key
+			busy.Level = r.Key
+			if n := a.Values[len(a.Values)-1]; n > 1 && int(n) <= len(r.Levels)+1 {
+				busy.Level = r.Levels[n-2].Key
+			}
 			id.name = c.mapName(busy.Level)
 		}
 		c.heldBy(ctx, busy, id)

@@ -78,6 +78,9 @@ func (p *permit) exit(ho *holder, successor string, kept time.Duration) call {
 	return cl
 }
 
+// maxLevels is how many levels a request can have.
+const maxLevels = 3
+
 // queueOf returns the queue of those who wait for a level of ho, by its number, or behind those for the rate.
 func (ho *holder) queueOf(at int) queueID {
 	p, ok := ho.family.(*permit)
@@ -167,7 +170,7 @@ func (w *waiter) refused(a answer) error {
 		return nil
 	}
 	was := w.at
-	w.at, w.ttl = int(a.Values[len(a.Values)-1])-1, duration(a.Values[1])
+	w.at, w.ttl = int(min(max(a.Values[len(a.Values)-1], 1), maxLevels+1))-1, duration(a.Values[1])
 	if w.at != was && w.place.queue != nil {
 		return errElsewhere
 	}

@@ -1,4 +1,5 @@
-// Limit lets at most three calls at once use something scarce, counted over all machines: a licence, a slow partner's API.
+// Limit bounds what calls use of something scarce, a licence or a slow partner's API, counted over all machines: how many at once, how many of them for
+// one customer, and how often.
 //
 //	go run ./examples/limit                                   # with locks of this process
 //	go run ./examples/limit --redis redis://localhost:6379     # with locks that other machines see
@@ -10,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/examples/internal/example"
@@ -23,46 +23,68 @@ func main() { example.Main(run) }
 // Report is a request for a report, which takes one of the partner's licences for a while.
 type Report struct{ Partner, Customer string }
 
-// partner counts how many reports it makes at once.
-type partner struct{ now, most, made atomic.Int64 }
-
-func (p *partner) report(ctx context.Context, _ Report) (string, error) {
-	now := p.now.Add(1)
-	defer p.now.Add(-1)
-	for most := p.most.Load(); now > most && !p.most.CompareAndSwap(most, now); most = p.most.Load() {
-	}
-	select {
-	case <-time.After(20 * time.Millisecond):
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-	return fmt.Sprintf("report %d", p.made.Add(1)), nil
+// partner counts how many reports it makes at once, in all and for each customer.
+type partner struct {
+	mu   sync.Mutex
+	now  map[string]int
+	most [2]int // in all, and for a customer
+	made int
 }
 
-const (
-	licences  = 3
-	customers = 30
-)
+func (p *partner) report(ctx context.Context, r Report) error {
+	p.count(r, 1)
+	defer p.count(r, -1)
+	select {
+	case <-time.After(20 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p *partner) count(r Report, by int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.made += max(by, 0)
+	for i, who := range []string{"", r.Customer} {
+		p.now[who] += by
+		p.most[i] = max(p.most[i], p.now[who])
+	}
+}
+
+// bounds are three ways to say how many. Where several levels have one key, as two guards of a program may, they share its places.
+var bounds = []struct {
+	about  string
+	option []guard.Option
+}{
+	{"three at once", []guard.Option{guard.Name("licence"), guard.Key("{#{req.Partner}}:licence"), guard.Limit(3)}},
+	{"one a customer, four at once", []guard.Option{guard.Name("fair"), guard.Key("{#{req.Partner}}:#{req.Customer}"),
+		guard.Limit(1), guard.Level(4, "{#{req.Partner}}:all")}},
+	{"ten within 200ms", []guard.Option{guard.Name("gentle"), guard.Key("{#{req.Partner}}:calls"), guard.Rate(10, 200*time.Millisecond)}},
+}
 
 func run(ctx context.Context, locker lock.Locker, out io.Writer) error {
-	g, err := guard.New(locker, guard.Name("partner.report"), guard.Key("licence:#{req.Partner}"),
-		guard.Limit(licences), guard.Wait(time.Minute))
-	if err != nil {
-		return err
+	for _, b := range bounds {
+		g, err := guard.New(locker, append(b.option, guard.Wait(time.Minute))...)
+		if err != nil {
+			return err
+		}
+		acme := partner{now: map[string]int{}}
+		report, err := guard.Action(g, acme.report)
+		if err != nil {
+			return err
+		}
+		start, failures := time.Now(), make([]error, 30)
+		var all sync.WaitGroup
+		for i := range failures {
+			all.Go(func() { failures[i] = report(ctx, Report{Partner: "acme", Customer: fmt.Sprint(i % 6)}) })
+		}
+		all.Wait()
+		if err := errors.Join(failures...); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s: %d reports within %v, at most %d at once and %d of a customer\n",
+			b.about, acme.made, time.Since(start).Round(100*time.Millisecond), acme.most[0], acme.most[1])
 	}
-	var acme partner
-	report, err := guard.Func(g, acme.report)
-	if err != nil {
-		return err
-	}
-	failures := make([]error, customers)
-	var all sync.WaitGroup
-	for i := range customers {
-		all.Go(func() {
-			_, failures[i] = report(ctx, Report{Partner: "acme", Customer: fmt.Sprint(i)})
-		})
-	}
-	all.Wait()
-	fmt.Fprintf(out, "%d reports made, at most %d at once\n", acme.made.Load(), acme.most.Load())
-	return errors.Join(failures...)
+	return nil
 }
