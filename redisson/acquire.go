@@ -207,10 +207,8 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 		cl = c.waitCall(w, cl)
 	}
 	a := c.road.Ask(ctx, by, cl)
-	if elsewhere := a.Err == nil && a.Values[0] == 0 && w.refused(a) != nil; elsewhere {
-		return true, -1, errElsewhere
-	}
-	if w.stands {
+	elsewhere := a.Err == nil && a.Values[0] == 0 && w.refused(a)
+	if w.stands && !elsewhere {
 		c.queues.stood(&w.place, a)
 	}
 	if a.Err == nil && len(a.List) > 0 && c.doubt(ctx, by, ho.name(), a.List) {
@@ -225,6 +223,8 @@ func (c *Client) try(w *waiter, by time.Time) (done bool, ttl time.Duration, err
 		}
 	}
 	switch {
+	case elsewhere:
+		return true, -1, errElsewhere
 	case a.WrongType():
 		return false, -1, c.foreign(ctx, by, ho.name(), ho.kind, a.Err)
 	case a.Err != nil:

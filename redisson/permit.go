@@ -164,17 +164,14 @@ func hashTag(key string) (tag string, ok bool) {
 // errElsewhere is why a waiter leaves a queue: it is another level that has no permit.
 var errElsewhere = errors.New("redisson: another level is full")
 
-// refused notes which level has no permit. If it is another one than that in whose queue w stands, w has to go there.
-func (w *waiter) refused(a answer) error {
+// refused notes which level has no permit. It reports whether that is another one than that in whose queue w stands: w has to go there.
+func (w *waiter) refused(a answer) (elsewhere bool) {
 	if w.own.kind != lock.Permit {
-		return nil
+		return false
 	}
 	was := w.at
 	w.at, w.ttl = int(min(max(a.Values[len(a.Values)-1], 1), maxLevels+1))-1, duration(a.Values[1])
-	if w.at != was && w.place.queue != nil {
-		return errElsewhere
-	}
-	return nil
+	return w.at != was && w.place.queue != nil
 }
 
 // begun is a hold of nothing: a permit of a rate, which nobody gives back.
