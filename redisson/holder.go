@@ -114,24 +114,6 @@ func (ho *holder) need(now instant, watchdogTimeout time.Duration) (d time.Durat
 	return max(d, time.Millisecond)
 }
 
-// successor returns who is to keep the lock for the kept holds, and until when: a fresh holder id, which writes if one of them does. Without any
-// whose time is not over, the id is empty.
-func (ho *holder) successor(now instant) (id string, until instant) {
-	write := false
-	for _, h := range ho.holds {
-		if h.state == released && h.over > now {
-			until, write = max(until, h.over), write || h.kind == lock.Write
-		}
-	}
-	if until == 0 {
-		return "", now
-	}
-	if id = ho.holds[0].c.nextHolder(ho.kind) + note(ho.holds[0].by); write {
-		id += ":write"
-	}
-	return id, until
-}
-
 // leaves reports whether the last live hold is over. It is not while both sides of a read/write lock are kept, which one successor can't do.
 func (ho *holder) leaves() bool {
 	return !slices.ContainsFunc(ho.holds, func(h *hold) bool {
@@ -139,15 +121,22 @@ func (ho *holder) leaves() bool {
 	})
 }
 
-// leave is the exit of ho, which leaves the lock to a successor if it is kept.
+// leave is the exit of ho. If there are kept holds whose time is not over, it leaves the lock to a successor for as long: a fresh holder id, which
+// writes if one of them does.
 func (ho *holder) leave(now instant) (exit call, successor string) {
-	var kept time.Duration
-	if len(ho.holds) > 0 {
-		var until instant
-		successor, until = ho.successor(now)
-		kept = until.sub(now)
+	until, side := now, ""
+	for _, h := range ho.holds {
+		if h.state != released || h.over <= now {
+			continue
+		}
+		if until = max(until, h.over); h.kind == lock.Write {
+			side = writes
+		}
 	}
-	return ho.family.exit(ho, successor, kept), successor
+	if until > now {
+		successor = ho.holds[0].c.nextHolder(ho.kind) + note(ho.holds[0].by) + side
+	}
+	return ho.family.exit(ho, successor, until.sub(now)), successor
 }
 
 // beginLeave returns the task that takes ho out of Redis. A partial release that is under way may find nothing any more.
@@ -228,14 +217,12 @@ func (ho *holder) attention() (at instant) {
 		return at
 	}
 	at = ho.validUntil
-	renews := ho.outdated
 	for _, h := range ho.holds {
-		renews = renews || h.lease == 0
 		if h.ends > 0 {
 			at = min(at, h.ends)
 		}
 	}
-	if renews {
+	if ho.outdated || ho.renewed() {
 		at = min(at, ho.renewAt)
 	}
 	return at
