@@ -116,28 +116,18 @@ func (h *hold) Release(ctx context.Context) error { return h.release(ctx, 0) }
 func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.release(ctx, max(d, 0)) }
 
 func (h *hold) release(ctx context.Context, kept time.Duration) error {
-	d, lost := h.depart(kept)
-	if d.hold == nil {
+	t, lost := h.depart(kept)
+	if t.call.Script == nil {
 		return lost
 	}
-	if h.c.ctx.Err() != nil {
-		later, cancel := h.c.attending(ctx)
-		defer cancel()
-		ctx = later
-	}
-	return cmp.Or(lost, d.end(h.c.road.AskSoon(ctx, d.task.call)))
+	ctx, cancel := h.c.attending(ctx)
+	defer cancel()
+	return cmp.Or(lost, h.end(t, h.c.road.AskSoon(ctx, t.call)))
 }
 
-// pendingRelease is the release of a hold, about which Redis is asked.
-type pendingRelease struct {
-	hold *hold
-	task task
-	to   *place // of the waiter to whom the lock passes with the answer
-}
-
-// depart begins a release. If the lock can pass to a waiter, it does so with the answer. The departure is zero if there is nothing to ask. The error
-// says why the hold was lost.
-func (h *hold) depart(kept time.Duration) (d pendingRelease, lost error) {
+// depart begins a release. If the lock can pass to a waiter, it does so with the answer. The task has no script if there is nothing to ask, or else
+// the method end must follow. The error says why the hold was lost.
+func (h *hold) depart(kept time.Duration) (t task, lost error) {
 	c := h.c
 	var to *place
 	var next *hold
@@ -147,50 +137,49 @@ func (h *hold) depart(kept time.Duration) (d pendingRelease, lost error) {
 			next = to.hold
 		}
 	}
-	t, lost := c.registry.beginRelease(h, kept, next)
+	t, lost = c.registry.beginRelease(h, kept, next)
 	switch {
 	case lost != nil:
 		c.queues.resume(h)
 	case t.free && some: // until it is known whether anybody else was notified
 		c.queues.rest(h)
 	}
-	if to != nil && t.next == nil {
+	switch {
+	case t.next != nil:
+		t.to = to
+	case to != nil:
 		c.queues.retract(to)
-		to = nil
 	}
-	if t.call.Script == nil {
-		return d, lost
-	}
-	return pendingRelease{hold: h, task: t, to: to}, lost
+	return t, lost
 }
 
-// end notes what Redis has answered.
-func (d pendingRelease) end(a answer) error {
-	c, t := d.hold.c, d.task
-	err := c.registry.endRelease(d.hold, t, a)
+// end notes what Redis has answered to the release that t is.
+func (h *hold) end(t task, a answer) error {
+	c := h.c
+	err := c.registry.endRelease(h, t, a)
 	switch {
-	case d.to == nil:
+	case t.to == nil:
 	case a.Yes():
 		granted := a // only this one outlives the release
-		if here := c.queues.give(d.to, grant{&granted, t.version}); !here {
-			c.registry.abandon(d.to.hold)
+		if here := c.queues.give(t.to, grant{&granted, t.version}); !here {
+			c.registry.abandon(t.next)
 		}
 	default: // Redis has not answered, or would not let the lock pass
-		c.registry.abandon(d.to.hold)
-		c.queues.give(d.to, grant{})
+		c.registry.abandon(t.next)
+		c.queues.give(t.to, grant{})
 	}
 	switch {
 	case t.whole && !t.free: // it is kept, or its family does not pass on
-		c.queues.resume(d.hold)
+		c.queues.resume(h)
 	case t.free:
 		notified := int64(-1)
 		if a.Yes() && !c.topology.Cluster() { // there, each node knows of its own subscribers only
 			notified = a.Values[1]
 		}
-		c.queues.released(d.hold, notified, max(t.pace, time.Since(a.Sent)))
+		c.queues.released(h, notified, max(t.pace, time.Since(a.Sent)))
 	}
-	if err != nil {
-		c.metrics.released(d.hold, err)
+	if h.loss == nil { // or the loss was counted when the hold ended
+		c.metrics.lost(err)
 	}
 	return err
 }

@@ -173,13 +173,6 @@ func (m *metrics) ended(e ending) {
 	m.lost(e.cause)
 }
 
-// released notes what the release of a hold has found out. If the hold had ended before, its loss is known.
-func (m *metrics) released(h *hold, err error) {
-	if h.loss == nil {
-		m.lost(err)
-	}
-}
-
 // lost counts a loss, if err is one.
 func (m *metrics) lost(err error) {
 	if m == nil || !errors.Is(err, lock.ErrLost) {

@@ -95,8 +95,8 @@ func TestLineRestsWhileItsLockIsReleased(t *testing.T) {
 		h, p := w.hold(t, lock.Request{}), new(place)
 		w.c.queues.join(p, h.holder.queueID(), w.next(t, lock.Request{}), false)
 		time.Sleep(handoffTime)
-		if d, err := h.depart(0); !d.task.free || err != nil {
-			t.Fatalf("the streak is not over: %+v, %v", d, err)
+		if release, err := h.depart(0); !release.free || err != nil {
+			t.Fatalf("the streak is not over: %+v, %v", release, err)
 		}
 		select {
 		case <-p.look:

@@ -18,6 +18,7 @@ type task struct {
 	whole   bool          // the holder goes
 	free    bool          // and nobody keeps the lock, which passes within the client
 	next    *hold         // to which the lock passes
+	to      *place        // of the waiter for it, who is told with the answer
 	pace    time.Duration // of the turns of a streak that is over
 }
 
@@ -113,9 +114,7 @@ func (c *Client) openAll(packs []pack, all []answer) (tasks pack, said []answer,
 // be said of nobody because of a proxy that sends all keys where the first one is, or if the server refuses the call, perhaps for the sake of another.
 func (p pack) open(a answer) (tasks pack, answers []answer, again pack) {
 	switch {
-	case len(p) == 1:
-		return p, []answer{a}, nil
-	case a.Failed():
+	case len(p) == 1, a.Failed():
 		return p, slices.Repeat([]answer{a}, len(p)), nil
 	case a.Err != nil, len(a.Values) < len(p):
 		return nil, nil, p

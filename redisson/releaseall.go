@@ -23,17 +23,18 @@ func (c *Client) ReleaseAll(ctx context.Context, holds []lock.Hold) error {
 func releaseAll(ctx context.Context, holds []lock.Hold) error {
 	errs, together := make([]error, len(holds)), map[*Client]pack{}
 	var parts sync.WaitGroup
-	for i, h := range holds {
-		own, ok := h.(interface{ inner() *hold })
+	for i, one := range holds {
+		own, ok := one.(interface{ inner() *hold })
 		if !ok {
-			parts.Go(func() { errs[i] = h.Release(ctx) })
+			parts.Go(func() { errs[i] = one.Release(ctx) })
 			continue
 		}
-		d, lost := own.inner().depart(0)
+		h := own.inner()
+		t, lost := h.depart(0)
 		errs[i] = lost
-		if c := own.inner().c; d.hold != nil {
-			d.task.of = func(a answer) { errs[i] = cmp.Or(lost, d.end(a)) }
-			together[c] = append(together[c], d.task)
+		if t.call.Script != nil {
+			t.of = func(a answer) { errs[i] = cmp.Or(lost, h.end(t, a)) }
+			together[h.c] = append(together[h.c], t)
 		}
 	}
 	for _, c := range slices.SortedFunc(maps.Keys(together), func(a, b *Client) int { return cmp.Compare(a.id, b.id) }) {

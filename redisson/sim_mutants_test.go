@@ -212,7 +212,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a waiter leaves the lock behind that was on its way to it",
-		edits: []edit{{"wait.go", "\t\t\tw.c.registry.abandon(w.hold)\n", ""}, {"hold.go", "\t\t\tc.registry.abandon(d.to.hold)\n\t\t}\n\tdefault", "\t\t}\n\tdefault"}},
+		edits: []edit{{"wait.go", "\t\t\tw.c.registry.abandon(w.hold)\n", ""}, {"hold.go", "\t\t\tc.registry.abandon(t.next)\n\t\t}\n\tdefault", "\t\t}\n\tdefault"}},
 		run:   "scene=plain,faults=none", want: "idle|left|late|liveness",
 	},
 	{
