@@ -30,7 +30,7 @@ const (
 type forceListener struct {
 	c     *Client
 	after time.Duration
-	alarm *alarm       // when to see whether it is time to listen
+	alarm alarm        // when to see whether it is time to listen
 	open  atomic.Bool  // it listens, or is about to
 	asked atomic.Int64 // the instant at which it last asked about all holders since then; 0: it has not
 
@@ -40,7 +40,7 @@ type forceListener struct {
 
 func newForceListener(c *Client) *forceListener {
 	l := &forceListener{c: c, after: min(listenAfter, c.registry.timeout/61), queues: map[string]instant{}}
-	l.alarm = newAlarm(l.look)
+	l.alarm.f = l.look
 	return l
 }
 
@@ -133,15 +133,12 @@ func (l *forceListener) listen() {
 const sweeping = "queue"
 
 func (l *forceListener) hear(messages []string) {
-	var reasons map[string]error
+	reasons := sync.OnceValue(l.c.reasons)
 	for _, m := range messages {
 		if id, name, _ := strings.Cut(m, " "); id == sweeping && name != "" {
 			l.c.sweep(l.c.ctx, time.Now().Add(l.c.timeout), name)
 		} else {
-			if reasons == nil {
-				reasons = l.c.reasons()
-			}
-			l.c.registry.told(name, id, reasons[id])
+			l.c.registry.told(name, id, reasons()[id])
 		}
 	}
 }

@@ -56,7 +56,7 @@ const cardField = "who"
 type presence struct {
 	c         *Client
 	key, text string   // no text: the client has no name
-	alarm     *alarm   // when to show it
+	alarm     alarm    // when to show it
 	waits     sync.Map // the waiters
 
 	mu    sync.Mutex // of who says
@@ -66,7 +66,7 @@ type presence struct {
 
 func newPresence(c *Client) *presence {
 	p := &presence{c: c, key: clientName(c.id), text: newCard(&c.settings)}
-	p.alarm = newAlarm(p.show)
+	p.alarm.f = p.show
 	return p
 }
 
