@@ -19,7 +19,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/internal/reply"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
@@ -55,7 +54,7 @@ type Client struct {
 	waiters    waiters
 	subscriber *pubsub.Subscriber
 	receipts   receipts
-	turns      turns
+	turns      sync.Map     // the newest calls that were announced, *turn by the name of the lock
 	apart      atomic.Bool  // what is for several locks goes one by one: a server has refused to do it together
 	located    atomic.Int32 // locks that were seen where they belong; see proofs
 	elsewhere  atomic.Pointer[elsewhere]
@@ -85,7 +84,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisson: %w", err)
 	}
-	c := &Client{settings: s, rdb: rdb, id: newUUID(), stop: make(chan struct{}), metrics: m, turns: turns{newest: map[string]*turn{}}}
+	c := &Client{settings: s, rdb: rdb, id: newUUID(), stop: make(chan struct{}), metrics: m}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.topology = pubsub.NewTopology(rdb, pubsub.Mode(s.sharded))
 	c.road = transport.New(rdb, c.topology, transport.Settings{Timeout: s.timeout, Workers: s.workers, Bounded: s.bounded, Replicas: s.sync, Refuse: refused, Overload: lock.ErrOverload, Observer: m})
@@ -177,9 +176,7 @@ func (c *Client) attending(ctx context.Context) (context.Context, context.Cancel
 	}
 	later, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if clock.Sleep(later, transport.GoneInterval) {
-			end(context.Cause(ctx))
-		}
+		time.AfterFunc(transport.GoneInterval, func() { end(context.Cause(ctx)) })
 	})
 	return later, func() {
 		stop()
@@ -196,16 +193,13 @@ func (c *Client) ID() string { return c.id }
 // which still works as long as the Redis client does, or until their lease ends. A second Close does nothing.
 func (c *Client) Close() (err error) {
 	c.closing.Do(func() {
-		bound, cancel := context.WithTimeout(context.Background(), closeGrace+c.timeout-transport.GoneInterval)
+		bound, cancel := context.WithTimeout(context.Background(), closeGrace+max(0, c.timeout-transport.GoneInterval))
 		defer cancel()
 		quiet := c.registry.close(ErrClosed)
 		c.cancel(ErrClosed)
 		c.wg.Go(c.subscriber.Close)
-		select {
-		case <-quiet:
-		case <-time.After(closeGrace):
-			c.registry.stopAwaiting()
-		}
+		grace := time.AfterFunc(closeGrace, c.registry.stopAwaiting)
+		defer grace.Stop()
 		select {
 		case <-quiet:
 		case <-bound.Done():

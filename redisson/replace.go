@@ -3,7 +3,6 @@ package redisson
 import (
 	"cmp"
 	"context"
-	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -38,9 +37,11 @@ func (c *Client) Replace(ctx context.Context, r lock.Request) (newest context.Co
 	}
 	t := &turn{name: name}
 	t.ctx, t.end = context.WithCancelCause(ctx)
-	c.turns.begin(t)
+	if older, ok := c.turns.Swap(name, t); ok {
+		older.(*turn).end(lock.ErrReplaced)
+	}
 	c.background(func() { c.watchTurn(t) })
-	return t.ctx, func() { c.turns.leave(t, context.Canceled) }, nil
+	return t.ctx, func() { c.endTurn(t, context.Canceled) }, nil
 }
 
 // announce has Redis note this client as the one that the newest call at a lock is of.
@@ -52,39 +53,16 @@ func (c *Client) announce(ctx context.Context, name string, wait time.Duration) 
 	return a.Err
 }
 
-// turns are the newest calls of this client, by the name of the lock. Redis knows only which client has the newest call; which
-// call of a client that is, the client knows.
-type turns struct {
-	mu     sync.Mutex
-	newest map[string]*turn
-}
-
-// turn is a call that was announced.
+// turn is a call that was announced. Redis knows only which client has the newest call; which call of a client that is, the client knows.
 type turn struct {
 	name string
 	ctx  context.Context
 	end  context.CancelCauseFunc
 }
 
-// begin makes t the newest call at its lock, once Redis has answered that it is announced, and ends the turn of the one before. The end of
-// a context can run foreign code, so it comes after the mutex here and elsewhere.
-func (ts *turns) begin(t *turn) {
-	ts.mu.Lock()
-	older := ts.newest[t.name]
-	ts.newest[t.name] = t
-	ts.mu.Unlock()
-	if older != nil {
-		older.end(lock.ErrReplaced)
-	}
-}
-
-// leave ends t, unless it has ended.
-func (ts *turns) leave(t *turn, why error) {
-	ts.mu.Lock()
-	if ts.newest[t.name] == t {
-		delete(ts.newest, t.name)
-	}
-	ts.mu.Unlock()
+// endTurn ends t, unless it has ended.
+func (c *Client) endTurn(t *turn, why error) {
+	c.turns.CompareAndDelete(t.name, t)
 	t.end(why)
 }
 
@@ -115,7 +93,7 @@ func (c *Client) watchTurn(t *turn) {
 func (c *Client) stillNewest(t *turn) bool {
 	a := c.query(t.ctx, call{Script: newestLook, Keys: []string{newestName(t.name)}, Args: []any{c.id, millis(c.receiptLife())}})
 	if a.Err == nil && a.Values[0] == 0 {
-		c.turns.leave(t, lock.ErrReplaced)
+		c.endTurn(t, lock.ErrReplaced)
 	}
 	return a.Yes()
 }
