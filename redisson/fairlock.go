@@ -19,11 +19,7 @@ type fair struct{ plain }
 func fairKeys(name string) []string { return []string{name, fairQueue(name), fairDeadlines(name)} }
 
 func (fair) enter(ho *holder, lease time.Duration) call {
-	join := "0"
-	if ho.queues {
-		join = "1"
-	}
-	return call{Script: fairAcquire, Keys: fairKeys(ho.name()), Args: []any{ho.id, millis(lease), millis(ho.patience), join}}
+	return call{Script: fairAcquire, Keys: fairKeys(ho.name()), Args: []any{ho.id, millis(lease), millis(ho.patience), ho.queues}}
 }
 
 func (fair) exit(ho *holder, successor string, kept time.Duration) call {
