@@ -48,10 +48,7 @@ func (o *named) await(ctx context.Context, kind lock.Kind, n int64, wait time.Du
 
 // taken is the result of a TryAcquire.
 func taken(err error) (bool, error) {
-	if errors.Is(err, lock.ErrBusy) {
-		return false, nil
-	}
-	return err == nil, err
+	return err == nil, unlessBusy(err)
 }
 
 // remove deletes the object with these keys, and reports whether there were any.
