@@ -19,11 +19,11 @@ const scope = "github.com/latchkey-go/latchkey/redisson"
 
 // The labels that docs/telemetry.md lists. A test compares these, and the instruments, with what a client really tells.
 const (
-	attrKind      = "latchkey.kind"
-	attrReason    = "latchkey.reason"
-	attrResult    = "latchkey.result"
-	attrScript    = "latchkey.script"
-	attrErrorType = "error.type"
+	attrKind      = attribute.Key("latchkey.kind")
+	attrReason    = attribute.Key("latchkey.reason")
+	attrResult    = attribute.Key("latchkey.result")
+	attrScript    = attribute.Key("latchkey.script")
+	attrErrorType = attribute.Key("error.type")
 )
 
 // The bounds of the histograms. A question takes a tenth of a millisecond on one machine, and is given up after [Timeout]; a renewal that
@@ -85,10 +85,10 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	}
 	// A rare event that is the first of its series would be no increase to who reads a counter that does not begin at 0.
 	for _, l := range lossReasons {
-		m.losses.Add(context.Background(), 0, of(attrReason, l.name, ""))
+		m.losses.Add(context.Background(), 0, metric.WithAttributes(attrReason.String(l.name)))
 	}
 	for _, result := range []string{renewedOK, renewedGone, renewedFailed} {
-		m.renewals.Add(context.Background(), 0, of(attrResult, result, ""))
+		m.renewals.Add(context.Background(), 0, metric.WithAttributes(attrResult.String(result)))
 	}
 	var err error
 	m.watching, err = meter.RegisterCallback(m.observe, m.subscriptions, m.queued, m.connections)
@@ -120,15 +120,6 @@ func (m *metrics) instruments(meter metric.Meter) error {
 	return errors.Join(errs[:]...)
 }
 
-// of gives a label to a measurement, and an error.type or nothing. Constants bound which there are.
-func of(name, value, failure string) metric.MeasurementOption {
-	set := []attribute.KeyValue{attribute.String(name, value)}
-	if failure != "" {
-		set = append(set, attribute.String(attrErrorType, failure))
-	}
-	return metric.WithAttributeSet(attribute.NewSet(set...))
-}
-
 // watch begins to observe c, until close.
 func (m *metrics) watch(c *Client) {
 	if m != nil {
@@ -156,14 +147,14 @@ func (m *metrics) close() {
 // holds counts holds that begin, or end if n is negative.
 func (m *metrics) holds(k lock.Kind, n int64) {
 	if m != nil {
-		m.held.Add(context.Background(), n, of(attrKind, k.String(), ""))
+		m.held.Add(context.Background(), n, metric.WithAttributes(attrKind.String(k.String())))
 	}
 }
 
 // waits counts calls that begin to wait, or end to if n is negative.
 func (m *metrics) waits(k lock.Kind, n int64) {
 	if m != nil {
-		m.waiting.Add(context.Background(), n, of(attrKind, cmp.Or(waitKinds[k], k.String()), ""))
+		m.waiting.Add(context.Background(), n, metric.WithAttributes(attrKind.String(cmp.Or(waitKinds[k], k.String()))))
 	}
 }
 
@@ -179,7 +170,7 @@ func (m *metrics) lost(err error) {
 		return
 	}
 	first := slices.IndexFunc(lossReasons, func(l lossReason) bool { return errors.Is(err, l.reason) })
-	m.losses.Add(context.Background(), 1, of(attrReason, lossReasons[first].name, ""))
+	m.losses.Add(context.Background(), 1, metric.WithAttributes(attrReason.String(lossReasons[first].name)))
 }
 
 // renewed notes what became of the watchdog's tasks. Removals are no renewals.
@@ -200,29 +191,31 @@ func (m *metrics) renewed(tasks []task, answers []answer) {
 		case a.Gone():
 			result = renewedGone
 		}
-		m.renewals.Add(context.Background(), 1, of(attrResult, result, ""))
+		m.renewals.Add(context.Background(), 1, metric.WithAttributes(attrResult.String(result)))
 	}
 }
 
 // Asked implements transport.Observer: it notes the answer to a call.
 func (m *metrics) Asked(sent time.Time, cl call, a answer) {
 	if m != nil {
-		m.questions.Record(context.Background(), time.Since(sent).Seconds(), of(attrScript, cl.Script.Name, failureOf(a.Err)))
+		labels := []attribute.KeyValue{attrScript.String(cl.Script.Name)}
+		if a.Err != nil {
+			labels = append(labels, attrErrorType.String(failureOf(a.Err)))
+		}
+		m.questions.Record(context.Background(), time.Since(sent).Seconds(), metric.WithAttributes(labels...))
 	}
 }
 
 // Repeated notes that a call is asked again.
 func (m *metrics) Repeated(cl call) {
 	if m != nil {
-		m.repeats.Add(context.Background(), 1, of(attrScript, cl.Script.Name, ""))
+		m.repeats.Add(context.Background(), 1, metric.WithAttributes(attrScript.String(cl.Script.Name)))
 	}
 }
 
 // failureOf is what an attempt has met, as error.type.
 func failureOf(err error) string {
 	switch {
-	case err == nil:
-		return ""
 	case errors.Is(err, ErrNotReplicated):
 		return "not_replicated"
 	case errors.Is(err, lock.ErrOverload):
