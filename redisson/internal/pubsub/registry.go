@@ -179,17 +179,11 @@ func (s *Subscriber) missedLocked(ch *channel) {
 	s.tellLocked(ch, "")
 }
 
-// telling is what somebody is to be called with.
-type telling struct {
-	hear    func(message string)
-	message string
-}
-
 // tellLocked has unlock call those who hear a channel, and reports whether there is one.
 func (s *Subscriber) tellLocked(ch *channel, message string) (heard bool) {
 	for _, sub := range ch.subscriptions {
 		if sub.hear != nil {
-			s.telling, heard = append(s.telling, telling{sub.hear, message}), true
+			s.telling, heard = append(s.telling, func() { sub.hear(message) }), true
 		}
 	}
 	return heard
@@ -200,7 +194,7 @@ func (s *Subscriber) unlock() {
 	telling := s.telling
 	s.telling = nil
 	s.mu.Unlock()
-	for _, t := range telling {
-		t.hear(t.message)
+	for _, tell := range telling {
+		tell()
 	}
 }

@@ -43,7 +43,7 @@ type Subscriber struct {
 	connections map[string]*connection // by address; "" where one connection has all channels
 	broken      map[string]broken      // by address
 	turn        int                    // counts how often channels were assigned
-	telling     []telling              // for unlock
+	telling     []func()               // for unlock
 }
 
 // NewSubscriber returns a Subscriber to the servers of t, if that has a client. The caller closes it, before that client.
