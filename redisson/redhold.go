@@ -39,13 +39,6 @@ type redHold struct {
 	cause    error // why it was lost
 }
 
-func newRedHold(c *redCall) *redHold {
-	h := &redHold{c: c, since: time.Now()}
-	h.decided, h.settle = context.WithCancel(context.Background())
-	h.questions, h.stop = context.WithCancel(context.WithoutCancel(c.ctx))
-	return h
-}
-
 // begin returns the members to ask. The method answered must follow for each.
 func (h *redHold) begin() (able []*Lock) {
 	h.c.mu.Lock()

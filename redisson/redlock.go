@@ -162,7 +162,9 @@ func (c *redCall) round() (*redHold, error) {
 	if err := context.Cause(c.ctx); err != nil {
 		return nil, err
 	}
-	h := newRedHold(c)
+	h := &redHold{c: c, since: time.Now()}
+	h.decided, h.settle = context.WithCancel(context.Background())
+	h.questions, h.stop = context.WithCancel(context.WithoutCancel(c.ctx))
 	for _, member := range h.begin() {
 		go func() {
 			defer c.answered(member)
