@@ -15,9 +15,7 @@ import (
 // Its methods take and return contexts, which say who holds what: the context that Lock and TryLock return is the one to
 // work under, to lock again under, and to give to Unlock. Where a function fits, [Lock.Do] is shorter and can't be misused.
 type Lock struct {
-	c    *Client
-	name string // as given
-	key  string // as mapped
+	named
 	kind lock.Kind
 	// nonReentrant has a call refused under a hold of the lock.
 	nonReentrant bool
@@ -45,11 +43,8 @@ func (l *Lock) once() *Lock {
 }
 
 func (c *Client) newLock(name string, kind lock.Kind) *Lock {
-	return &Lock{c: c, name: name, key: c.mapName(name), kind: kind}
+	return &Lock{named: c.named(name), kind: kind}
 }
-
-// Name returns the name of the lock as it was given.
-func (l *Lock) Name() string { return l.name }
 
 // Lock takes the lock, waiting as long as ctx, and has it renewed until Unlock. The context that it returns derives from
 // ctx and ends with a cause that matches lock.ErrLost before anybody else can have the lock. The error is the cause of

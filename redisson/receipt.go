@@ -15,7 +15,7 @@ import (
 // made, for two minutes at least or until it is closed, while the caller goes on. Making the change again would make it twice.
 var ErrPending = errors.New("redisson: change is pending")
 
-// named is what each object that is counted is: a name and a client.
+// named is what each object is: a name and a client.
 type named struct {
 	c    *Client
 	name string // as given
