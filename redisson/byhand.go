@@ -164,10 +164,9 @@ func (c *Client) heldElsewhere(ctx context.Context, by time.Time, busy *lock.Bus
 	if e == nil || e.name != name || time.Now().After(e.until) {
 		e = &elsewhere{name: name, until: time.Now().Add(describeInterval)}
 		a := c.road.Ask(ctx, by, call{Script: lockHolder, Keys: []string{name}})
-		if len(a.List) == 1 {
-			id, _ := a.List[0].(string)
-			e.text = noteOf(id)
-		}
+		var id string
+		unpack(a.List, &id) // or nobody holds it
+		e.text = noteOf(id)
 		if a.Err == nil { // or it is not known
 			c.elsewhere.Store(e)
 		}

@@ -150,7 +150,8 @@ func (in *lookup) learn(objects []Object) {
 	if len(in.who) > mostIdentities {
 		clear(in.who)
 	}
-	unknown := map[string][]*Holder{"": nil}
+	in.who[""] = Identity{} // nobody to ask for
+	unknown := map[string][]*Holder{}
 	eachClient(objects, func(client *string, _ *Identity, h *Holder) {
 		switch who, known := in.who[*client]; {
 		case h != nil && (!known || who.Describes):
@@ -159,7 +160,6 @@ func (in *lookup) learn(objects []Object) {
 			unknown[*client] = unknown[*client]
 		}
 	})
-	delete(unknown, "")
 	for _, ids := range pubsub.ByMaster(in.c.topology, slices.Sorted(maps.Keys(unknown)), clientName) {
 		for ids := range slices.Chunk(ids, lookedTogether) {
 			in.askWho(ids, unknown)

@@ -159,8 +159,7 @@ func (s *search) scan(m *server, p pass) error {
 
 // matches reports whether text matches a pattern of Redis. Of one that path.Match finds malformed, only Redis knows what it means.
 func matches(pattern, text string) bool {
-	plain := strings.NewReplacer("/", "\x00")
-	ok, err := path.Match(plain.Replace(pattern), plain.Replace(text))
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(text, "/", "\x00"))
 	return ok && err == nil
 }
 

@@ -218,16 +218,14 @@ func (b *backoff) next() time.Duration {
 var ErrNotReplicated = transport.ErrNotReplicated
 
 func (s *settings) checkReplicas() error {
-	switch {
-	case s.sync == transport.Replicas{}:
-		return nil
-	case s.sync.Count == transport.Online:
-		s.sync.Timeout = min(time.Second, s.timeout/3)
-		return nil
-	case s.sync.Count < 1:
-		return fmt.Errorf("redisson: SyncReplicas of %d replicas", s.sync.Count)
-	case s.sync.Timeout < time.Millisecond || s.sync.Timeout >= s.timeout:
-		return fmt.Errorf("redisson: SyncReplicas within %v: it must be at least 1ms and less than the client's timeout, %v", s.sync.Timeout, s.timeout)
+	switch r := &s.sync; {
+	case *r == transport.Replicas{}:
+	case r.Count == transport.Online:
+		r.Timeout = min(time.Second, s.timeout/3)
+	case r.Count < 1:
+		return fmt.Errorf("redisson: SyncReplicas of %d replicas", r.Count)
+	case r.Timeout < time.Millisecond || r.Timeout >= s.timeout:
+		return fmt.Errorf("redisson: SyncReplicas within %v: it must be at least 1ms and less than the client's timeout, %v", r.Timeout, s.timeout)
 	}
 	return nil
 }
