@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
+	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
 // Lock is Redisson's RLock: a re-entrant lock. It is only a name, a kind and a client, free to make and safe for concurrent
@@ -196,4 +197,33 @@ func (c *Client) checkName(name string, derived ...string) error {
 		return err
 	}
 	return c.checkSlot(c.mapName(name), derived...)
+}
+
+// errCrossSlot is why a name is refused in a cluster, and where a map puts its keys at different servers.
+var errCrossSlot = errors.New("redisson: the braces in this name put the lock and what belongs to it into different slots of the cluster")
+
+// checkSlot refuses a name, as mapped, whose derived names are in other slots of the cluster than itself, or at other servers where there
+// is a map and no cluster. All that follow Redisson's two rules are looked at; those that don't are given.
+func (c *Client) checkSlot(name string, derived ...string) error {
+	if !c.topology.Mapped() {
+		return nil
+	}
+	for _, d := range append(derived, prefixed("p", name), suffixed(name, "s")) {
+		if pubsub.Slot(d) == pubsub.Slot(name) {
+			continue
+		}
+		var err error
+		if c.topology.Drawn {
+			ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
+			_, err = c.topology.Sharded(ctx) // what the servers are
+			cancel()
+		}
+		switch {
+		case err != nil:
+			return fmt.Errorf("redisson: %w", err)
+		case c.topology.Cluster() || c.topology.Master(d) != c.topology.Master(name):
+			return fmt.Errorf("%w: an opening brace needs a closing one behind it, with something in between", errCrossSlot)
+		}
+	}
+	return nil
 }

@@ -117,6 +117,18 @@ func SpinBackoff(first, longest time.Duration) Option {
 	return optionFunc(func(s *settings) { s.spin = backoff{first, longest} })
 }
 
+// ShardedMode is the kind of channels on which releases are announced in a Redis Cluster, Redisson's
+// shardedSubscriptionMode. Peers must agree: who listens to the other kind gets the lock only when its lease is over or
+// a third of the watchdog's timeout has passed. Redisson before 3.22.0 knows only ShardedOff.
+type ShardedMode int
+
+// The modes of ShardedPubSub.
+const (
+	ShardedAuto ShardedMode = iota // sharded if the cluster answers PUBSUB SHARDNUMSUB, as Redis 7 does; the default
+	ShardedOn                      // SPUBLISH and SSUBSCRIBE; Redis 7 is needed
+	ShardedOff                     // PUBLISH and SUBSCRIBE, which a cluster passes on to all of its nodes
+)
+
 // ShardedPubSub chooses the kind of channels in a Redis Cluster. The default is ShardedAuto, as in Redisson; set it to what
 // the peers in Java have if they differ from that. A *redis.Client is refused with ShardedOn. A *redis.ClusterClient whose servers say
 // that they are no cluster, such as those of Sentinel, has classic channels in any mode.

@@ -227,7 +227,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "nobody removes its own waiters that are back",
-		edits: []edit{{"fairqueue.go", "(swept bool) {\n", "(swept bool) {\n\tif true {\n\t\treturn false\n\t}\n"}},
+		edits: []edit{{"fairlock.go", "(swept bool) {\n", "(swept bool) {\n\tif true {\n\t\treturn false\n\t}\n"}},
 		run:   "scene=fair,faults=back", want: "idle|late|liveness",
 	},
 	{
