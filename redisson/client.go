@@ -99,7 +99,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		c.listener.held()
 		c.presence.held()
 	}
-	m.watch(c)
+	if m != nil {
+		m.client.Store(c)
+	}
 	c.wg.Go(func() { c.watch(c.stop) })
 	return c, nil
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-const scope = "github.com/latchkey-go/latchkey/redisson"
-
 // The labels that docs/telemetry.md lists. A test compares these, and the instruments, with what a client really tells.
 const (
 	attrKind      = attribute.Key("latchkey.kind")
@@ -46,7 +44,7 @@ type metrics struct {
 	held, waiting             metric.Int64UpDownCounter
 	losses, renewals, repeats metric.Int64Counter
 	lateness, questions       metric.Float64Histogram
-	client                    atomic.Pointer[Client] // nil before watch
+	client                    atomic.Pointer[Client] // nil until there is one to observe
 	watching                  metric.Registration
 
 	subscriptions, queued, connections metric.Int64ObservableUpDownCounter
@@ -79,7 +77,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	if p == nil {
 		return nil, nil
 	}
-	m, meter := &metrics{}, p.Meter(scope)
+	m, meter := &metrics{}, p.Meter("github.com/latchkey-go/latchkey/redisson")
 	if err := m.instruments(meter); err != nil {
 		return nil, err
 	}
@@ -118,13 +116,6 @@ func (m *metrics) instruments(meter metric.Meter) error {
 	m.questions, errs[9] = meter.Float64Histogram("latchkey.redisson.question.duration", metric.WithExplicitBucketBoundaries(questionSeconds...),
 		metric.WithDescription("Time from sending a script to Redis until its answer, or until it was given up."), metric.WithUnit("s"))
 	return errors.Join(errs[:]...)
-}
-
-// watch begins to observe c, until close.
-func (m *metrics) watch(c *Client) {
-	if m != nil {
-		m.client.Store(c)
-	}
 }
 
 func (m *metrics) observe(_ context.Context, o metric.Observer) error {

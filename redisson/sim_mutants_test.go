@@ -112,7 +112,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a client that begins to hear does not ask what was forced before",
-		edits: []edit{{"forcelisten.go", "\t\t\tc.registry.doubtAll()\n", ""}},
+		edits: []edit{{"forceunlock.go", "\t\t\tc.registry.doubtAll()\n", ""}},
 		run:   "scene=plain,faults=none", want: "has not heard",
 	},
 

@@ -63,8 +63,7 @@ func (s *registry) told(name, id string, why error) {
 		for _, ho := range s.holders[lockID{name, family}] {
 			if ho.id == id && !ho.told { // one question at a time: many would overtake each other, and none would count
 				ho.told, ho.why = true, why
-				ho.changed()
-				s.placeLocked(ho)
+				s.doubtLocked([]*holder{ho})
 			}
 		}
 	}
