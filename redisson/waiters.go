@@ -45,16 +45,15 @@ type stay struct {
 }
 
 // begin counts the call before it waits for the first time.
-func (s *stay) begin() error {
+func (s *stay) begin() (err error) {
 	if s.began {
 		return nil
 	}
-	if err := s.waiters.admit(s.name); err != nil {
-		return err
+	if err = s.waiters.admit(s.name); err == nil {
+		s.began = true
+		s.waiters.metrics.waits(s.kind, 1)
 	}
-	s.began = true
-	s.waiters.metrics.waits(s.kind, 1)
-	return nil
+	return err
 }
 
 // end follows the wait, however that ended.
