@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,10 +194,7 @@ func (l *Lock) HoldCount(ctx context.Context) (n int) {
 
 // checkName refuses a name that is empty, or in a cluster one whose key and derived names are in different slots.
 func (c *Client) checkName(name string, derived ...string) error {
-	if err := (lock.Request{Key: name}).Validate(); err != nil {
-		return err
-	}
-	return c.checkSlot(c.mapName(name), derived...)
+	return cmp.Or((lock.Request{Key: name}).Validate(), c.checkSlot(c.mapName(name), derived...))
 }
 
 // errCrossSlot is why a name is refused in a cluster, and where a map puts its keys at different servers.
