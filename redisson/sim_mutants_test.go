@@ -286,7 +286,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "what a failed call may have left is looked for all the time",
-		edits: []edit{{"retry.go", "rt.pause = min(pause, t.retryAfter())", "rt.pause = firstAgain"}},
+		edits: []edit{{"watchdog.go", "rt.pause = min(pause, t.retryAfter())", "rt.pause = firstAgain"}},
 		run:   "scene=plain,faults=lossy", want: "vain",
 	},
 	{
