@@ -37,7 +37,7 @@ func logTo(l *slog.Logger, keys bool) Option {
 			c.fault("Log without a logger: slog.Default() is one")
 			return
 		}
-		own := &logger{Logger: l, keys: keys, recent: make(map[lineKind]*lineCount)}
+		own := &logger{Logger: l, keys: keys, recent: make(map[lineKind]lineCount)}
 		c.observers = append(c.observers, own.log)
 		c.wantKeys, c.log = true, l
 	})
@@ -49,7 +49,7 @@ type logger struct {
 	keys bool
 
 	mu     sync.Mutex
-	recent map[lineKind]*lineCount
+	recent map[lineKind]lineCount
 }
 
 // A logger writes so many lines of a kind within linePeriod.
@@ -66,8 +66,8 @@ type lineKind struct {
 
 // lineCount counts the lines of one kind, from the first of a period.
 type lineCount struct {
-	since         time.Duration // by the clock
-	kept, omitted int
+	since time.Duration // by the clock
+	lines int           // also those that are left out
 }
 
 // keep reports whether a line of e is to be written, with how many were left out before it, and, for the last one of a
@@ -76,22 +76,15 @@ func (l *logger) keep(e *Event, level slog.Level) (omitted int, pause time.Durat
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kind, at := lineKind{e.Guard, e.Outcome, level}, clock.Now()
-	n := l.recent[kind]
-	if n == nil || at-n.since >= linePeriod {
-		if n != nil {
-			omitted = n.omitted
-		}
-		l.recent[kind] = &lineCount{since: at, kept: 1}
-		return omitted, 0, true
+	n, known := l.recent[kind]
+	if !known || at-n.since >= linePeriod {
+		omitted, n = max(0, n.lines-linesKept), lineCount{since: at}
 	}
-	if n.kept == linesKept {
-		n.omitted++
-		return 0, 0, false
-	}
-	if n.kept++; n.kept == linesKept {
+	if n.lines++; n.lines == linesKept {
 		pause = n.since + linePeriod - at
 	}
-	return 0, pause, true
+	l.recent[kind] = n
+	return omitted, pause, n.lines <= linesKept
 }
 
 func (l *logger) log(ctx context.Context, e Event) {
@@ -159,68 +152,30 @@ func (e *Event) reason() error {
 	switch {
 	case e.Refused != nil:
 		return e.Refused
-	case ordinary(e.Outcome) && !e.Lead:
+	case traits[e.Outcome].ordinary && !e.Lead:
 		return nil
 	}
 	return e.Err
 }
 
 func logLevel(e *Event) slog.Level {
+	outcome := traits[e.Outcome]
 	switch {
-	case failed(e.Outcome):
+	case outcome.failed:
 		return slog.LevelError
-	case e.Release != nil, e.Outcome == OutcomeUnlocked, e.Refused != nil && handled(e.Outcome) && failed(e.refusedBy()):
+	case e.Release != nil, e.Outcome == OutcomeUnlocked, outcome.handled && traits[e.refusedBy()].failed:
 		return slog.LevelWarn
-	case ordinary(e.Outcome) && e.Refused == nil && !e.Lead:
+	case outcome.ordinary && e.Refused == nil && !e.Lead:
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
 }
 
-// ordinary reports whether outcome is that the work ran, as it was to.
-func ordinary(outcome string) bool {
-	switch outcome {
-	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeOff, OutcomeShadow:
-		return true
-	}
-	return false
-}
-
-// logMessage says in words what the outcome means, for those who have not read this package.
 func logMessage(e *Event) string {
-	switch e.Outcome {
-	case OutcomeElected:
-		return "guard: elected, and leads"
-	case OutcomeSkipped:
-		return "guard: skipped without the lock"
-	case OutcomeUnlocked:
-		return "guard: ran without the lock"
-	case OutcomeFallback:
-		return "guard: ran the fallback without the lock"
-	case OutcomeShadow:
-		return "guard: ran beside a shadow of the lock"
-	case OutcomeDraining:
-		return "guard: refused, about to end"
-	case OutcomeReplaced:
-		return "guard: replaced by a newer call"
-	case OutcomeLost:
-		return "guard: lost the lock while the work ran"
-	case OutcomeMaxHold:
-		return "guard: ended the work at its max-hold"
-	case OutcomeBusy:
-		return "guard: refused, held by others"
-	case OutcomeKey:
-		return "guard: refused, no key from this request"
-	case OutcomeCanceled:
-		return "guard: the caller left before the work began"
-	case OutcomeOutage:
-		return "guard: refused, the lock service did not answer"
-	case OutcomeOverload:
-		return "guard: refused, too many calls at once"
-	case OutcomeUnsupported, OutcomeFault, OutcomePanic:
-		return "guard: failed"
-	}
-	if e.Lead {
+	switch message := traits[e.Outcome].message; {
+	case message != "":
+		return message
+	case e.Lead:
 		return "guard: leads no more"
 	}
 	return "guard: call"

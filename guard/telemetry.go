@@ -108,7 +108,7 @@ func newLabels(s Spec) *labels {
 	l.rare = append(l.rare, ending{OutcomeFault, ""}, ending{OutcomeUnsupported, ""}, ending{OutcomePanic, ""})
 	for _, outcome := range outcomes {
 		l.add(name, ending{outcome, ""})
-		if handled(outcome) {
+		if traits[outcome].handled {
 			for _, r := range refusals {
 				l.add(name, ending{outcome, r.outcome})
 			}
@@ -134,37 +134,18 @@ func (l *labels) add(name attribute.KeyValue, e ending) {
 	if e.refused != "" {
 		attrs = append(attrs, attribute.String(attrRefused, e.refused))
 	}
-	if failed(e.outcome) {
+	failed := traits[e.outcome].failed
+	if failed {
 		attrs = append(attrs, attribute.String(attrErrorType, e.outcome))
 	}
 	set := metric.WithAttributeSet(attribute.NewSet(append([]attribute.KeyValue{name}, attrs...)...))
-	l.ended[e] = endLabels{attrs, []metric.AddOption{set}, []metric.RecordOption{set}, failed(e.outcome)}
-}
-
-// failed reports whether outcome is a failure of the guard's own, which makes the span an error and has an error.type.
-// The work's own error is the work's to tell. Refusing a request that is busy, without a key or given up by its caller is
-// the guard's job.
-func failed(outcome string) bool {
-	switch outcome {
-	case OutcomeOK, OutcomeError, OutcomeConditionFalse, OutcomeOff, OutcomeKey, OutcomeBusy, OutcomeDraining, OutcomeReplaced, OutcomeCanceled, OutcomeElected:
-		return false
-	}
-	return !handled(outcome)
-}
-
-// handled reports whether outcome is that something was done about a lock that could not be had.
-func handled(outcome string) bool {
-	switch outcome {
-	case OutcomeShadow, OutcomeSkipped, OutcomeUnlocked, OutcomeFallback:
-		return true
-	}
-	return false
+	l.ended[e] = endLabels{attrs, []metric.AddOption{set}, []metric.RecordOption{set}, failed}
 }
 
 // refusedBy names the outcome that a call would have had without a policy. It is empty if the locks were had.
 func (e *Event) refusedBy() string {
 	refused, ok := errors.AsType[*Error](e.Refused)
-	if !ok || !handled(e.Outcome) {
+	if !ok || !traits[e.Outcome].handled {
 		return ""
 	}
 	for _, r := range refusals {
