@@ -123,17 +123,17 @@ type fieldWrapper func(path string, f reflect.StructField, v reflect.Value, tagg
 
 // BindFields is Bind for functions of other types.
 func (a adapter) BindFields(target any, wrap fieldWrapper) error {
-	return bind(a.Guard, target, a.adapted(wrap), func() error { return nil })
+	return a.bindFields(target, a.adapted(wrap), true)
 }
 
 // adapted is wrap for binder.
 func (a adapter) adapted(wrap fieldWrapper) wrapper {
-	return func(f taggedField) (string, reflect.Value, error) {
+	return func(f taggedField) (binding, error) {
 		tagged := *a.Guard
 		tagged.owner = f.owner
 		tagged.fill(f.spec, a.defaults())
 		tagged.spec.Name = cmp.Or(tagged.spec.Name, f.path)
 		guarded, err := wrap(f.path, f.field, f.value, &tagged)
-		return tagged.spec.Name, guarded, err
+		return binding{name: tagged.spec.Name, field: f.value, guarded: guarded}, err
 	}
 }

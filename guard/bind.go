@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Bind puts a guard in front of each function that a struct declares with a guard tag, in place. target points to the
@@ -30,28 +31,17 @@ import (
 // same names and keys, and so share their locks, and a line in a Registry if they declare the same; the names of fields tell
 // them apart, as in Bind of a struct{ EU, US *Orders }.
 func Bind(g *Guard, target any) error {
-	falls := false
-	return bind(g, target, g.guarding(&falls), func() error { return g.checkFalls(falls) })
+	return g.bindFields(target, g.wrap, false)
 }
 
-// guarding puts g in front of a function. It sets falls if that has use for a fallback.
-func (g *Guard) guarding(falls *bool) wrapper {
-	return func(f taggedField) (name string, guarded reflect.Value, err error) {
-		bound, err := g.bind(f)
-		if err != nil {
-			return "", f.value, err
-		}
-		*falls = *falls || bound.runner.spec.fallsBack()
-		return bound.runner.spec.Name, bound.function(), nil
+// wrap puts g in front of a function.
+func (g *Guard) wrap(f taggedField) (binding, error) {
+	bound, err := g.bind(f)
+	if err != nil {
+		return binding{}, err
 	}
-}
-
-// checkFalls reports a fallback that none of the bound functions has use for.
-func (g *Guard) checkFalls(falls bool) error {
-	if g.fallback != nil && !falls {
-		return errors.New("guard: Bind with a Fallback that never runs: the tags of all fields say busy and outage otherwise")
-	}
-	return nil
+	spec := &bound.runner.spec
+	return binding{spec.Name, f.value, bound.function(), spec.fallsBack()}, nil
 }
 
 // taggedField is a field with a guard tag.
@@ -63,32 +53,52 @@ type taggedField struct {
 	spec  Spec          // that the tag says
 }
 
-// wrapper makes the guarded value of a field, and says what its guard is called.
-type wrapper func(taggedField) (name string, guarded reflect.Value, err error)
+// binding is what Bind is going to put into a field.
+type binding struct {
+	name           string // of the guard
+	field, guarded reflect.Value
+	falls          bool // back, where a policy says so
+}
 
-// bind is Bind for functions of any type, which wrap knows. check is asked when all is well with each field.
-func bind(g *Guard, target any, wrap wrapper, check func() error) error {
+// wrapper makes the guarded value of a field.
+type wrapper func(taggedField) (binding, error)
+
+// bindFields is Bind for functions of any type, which wrap knows. falls says that these have a use for the fallback anyway.
+func (g *Guard) bindFields(target any, wrap wrapper, falls bool) error {
 	if err := g.unmade("Bind with"); err != nil {
 		return err
 	}
 	v := reflect.ValueOf(target)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		if v.Kind() == reflect.Pointer && v.IsNil() {
-			return fmt.Errorf("guard: Bind of a nil %T", target)
-		}
+	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return fmt.Errorf("guard: Bind of a nil %T", target)
+	case v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct:
 		return fmt.Errorf("guard: Bind wants a pointer to a struct, not %T", target)
 	}
-	b := binder{wrap: wrap, seen: make(map[place]bool), named: make(map[string]string)}
-	if err := b.find(v.Elem().Type(), v.Elem()); err != nil {
+	bindings, err := g.findFields(v.Elem().Type(), v.Elem(), wrap, falls)
+	if err != nil {
 		return err
 	}
-	if err := check(); err != nil {
-		return err
-	}
-	for _, f := range b.bindings {
-		f.field.Set(f.guarded)
+	for _, b := range bindings {
+		b.field.Set(b.guarded)
 	}
 	return nil
+}
+
+// findFields finds the tagged fields of the struct t with the value v, which is invalid if only types are checked.
+func (g *Guard) findFields(t reflect.Type, v reflect.Value, wrap wrapper, falls bool) ([]binding, error) {
+	b := binder{wrap: wrap, seen: make(map[place]bool), named: make(map[string]string)}
+	b.walk(t, v, t.Name())
+	falls = falls || slices.ContainsFunc(b.bindings, func(one binding) bool { return one.falls })
+	switch {
+	case len(b.faults) > 0:
+		return nil, errors.Join(b.faults...)
+	case len(b.bindings) == 0 && !b.unknown:
+		return nil, fmt.Errorf("guard: Bind of *%v: no field has a guard tag", t)
+	case g.fallback != nil && !falls:
+		return nil, errors.New("guard: Bind with a Fallback that never runs: the tags of all fields say busy and outage otherwise")
+	}
+	return b.bindings, nil
 }
 
 // binder collects what Bind is going to replace, and what is wrong with it. It goes by the types of the fields, and looks at
@@ -102,25 +112,10 @@ type binder struct {
 	faults   []error
 }
 
-type binding struct{ field, guarded reflect.Value }
-
 // place tells structs apart: by address, and by type as a struct can begin with another.
 type place struct {
 	address uintptr
 	t       reflect.Type
-}
-
-// find notes the tagged fields of the struct t, whose value is v.
-func (b *binder) find(t reflect.Type, v reflect.Value) error {
-	b.walk(t, v, t.Name())
-	if len(b.bindings) == 0 && len(b.faults) == 0 && !b.unknown {
-		return fmt.Errorf("guard: Bind of *%v: no field has a guard tag", t)
-	}
-	return errors.Join(b.faults...)
-}
-
-func (b *binder) fault(path string, err error) {
-	b.faults = append(b.faults, fmt.Errorf("guard: Bind of %s: %w", path, err))
 }
 
 // walk notes the tagged fields of the struct t with the value v, which is found at path.
@@ -140,32 +135,27 @@ func (b *binder) walk(t reflect.Type, v reflect.Value, path string) {
 		if v.IsValid() {
 			value = v.Field(i)
 		}
-		path := join(path, f.Name)
+		path := strings.TrimPrefix(path+"."+f.Name, ".")
 		tag, ok, err := lookupTag(f)
 		switch {
 		case err != nil:
-			b.fault(path, err)
 		case ok:
-			b.field(path, t, f, value, tag)
+			err = b.field(taggedField{path: path, owner: t, field: f, value: value}, tag)
 		case f.Anonymous && embeds(f.Type), declares(f.Type):
-			b.nested(path, f, f.Type, value)
+			err = b.nested(path, f, f.Type, value)
 		case f.Type.Kind() == reflect.Interface && !value.IsValid():
 			b.unknown = true
 		case f.Type.Kind() == reflect.Interface && !value.IsNil() && declares(value.Elem().Type()):
-			b.nested(path, f, value.Elem().Type(), value.Elem())
+			err = b.nested(path, f, value.Elem().Type(), value.Elem())
+		}
+		if err != nil {
+			b.faults = append(b.faults, fmt.Errorf("guard: Bind of %s: %w", path, err))
 		}
 	}
 }
 
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
 // nested walks a field that has tagged functions somewhere below it, or says why it can't.
-func (b *binder) nested(path string, f reflect.StructField, t reflect.Type, v reflect.Value) {
+func (b *binder) nested(path string, f reflect.StructField, t reflect.Type, v reflect.Value) error {
 	for t.Kind() == reflect.Pointer && (!v.IsValid() || !v.IsNil()) {
 		if t = t.Elem(); v.IsValid() {
 			v = v.Elem()
@@ -173,16 +163,16 @@ func (b *binder) nested(path string, f reflect.StructField, t reflect.Type, v re
 	}
 	switch {
 	case t.Kind() == reflect.Pointer:
-		b.fault(path, fmt.Errorf("nil %v, but its fields have guard tags", t))
+		return fmt.Errorf("nil %v, but its fields have guard tags", t)
 	case t.Kind() != reflect.Struct:
-		b.fault(path, fmt.Errorf("functions with guard tags in a %v, where Bind does not look: bind each element", t))
+		return fmt.Errorf("functions with guard tags in a %v, where Bind does not look: bind each element", t)
 	case !f.IsExported() && !f.Anonymous:
-		b.fault(path, errors.New("functions with guard tags, but the field is not exported"))
+		return errors.New("functions with guard tags, but the field is not exported")
 	case v.IsValid() && !v.CanAddr():
-		b.fault(path, fmt.Errorf("functions with guard tags in a %v that is a copy: use a pointer", t))
-	default:
-		b.walk(t, v, path)
+		return fmt.Errorf("functions with guard tags in a %v that is a copy: use a pointer", t)
 	}
+	b.walk(t, v, path)
+	return nil
 }
 
 // embeds reports whether t, or what it points to, is a struct with guard tags.
@@ -222,30 +212,27 @@ func leads(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// field notes a tagged field of owner, which has the value v, for replacement.
-func (b *binder) field(path string, owner reflect.Type, f reflect.StructField, v reflect.Value, tag string) {
-	spec, err := parseTag(tag)
-	switch {
-	case !f.IsExported() || v.IsValid() && !v.CanSet():
-		err = errors.New("field has a guard tag, but is not exported")
-	case f.Type.Kind() == reflect.Func && v.IsValid() && v.IsNil():
-		err = errors.New("function is nil")
-	case f.Type.Kind() == reflect.Interface && v.IsValid() && v.IsNil():
-		err = fmt.Errorf("%v is nil", f.Type)
+// field notes a tagged field for replacement.
+func (b *binder) field(f taggedField, tag string) (err error) {
+	t, v := f.field.Type, f.value
+	switch f.spec, err = parseTag(tag); {
+	case !f.field.IsExported() || v.IsValid() && !v.CanSet():
+		return errors.New("field has a guard tag, but is not exported")
+	case t.Kind() == reflect.Func && v.IsValid() && v.IsNil():
+		return errors.New("function is nil")
+	case t.Kind() == reflect.Interface && v.IsValid() && v.IsNil():
+		return fmt.Errorf("%v is nil", t)
+	case err != nil:
+		return err
 	}
+	one, err := b.wrap(f)
 	if err != nil {
-		b.fault(path, err)
-		return
+		return err
 	}
-	name, guarded, err := b.wrap(taggedField{path, owner, f, v, spec})
-	if err != nil {
-		b.fault(path, err)
-		return
+	if other, ok := b.named[one.name]; ok {
+		return fmt.Errorf("guard %q is also that of %s: give each a name of its own", one.name, other)
 	}
-	if other, ok := b.named[name]; ok {
-		b.fault(path, fmt.Errorf("guard %q is also that of %s: give each a name of its own", name, other))
-		return
-	}
-	b.named[name] = path
-	b.bindings = append(b.bindings, binding{v, guarded})
+	b.named[one.name] = f.path
+	b.bindings = append(b.bindings, one)
+	return nil
 }

@@ -25,13 +25,10 @@ func (a adapter) CheckFields(t reflect.Type, check fieldWrapper) error {
 	if t.Kind() != reflect.Struct {
 		return fmt.Errorf("guard: Bind wants a pointer to a struct, not *%v", t)
 	}
-	falls := check != nil
-	b := binder{seen: make(map[place]bool), named: make(map[string]string), wrap: a.guarding(&falls)}
+	wrap := a.wrap
 	if check != nil {
-		b.wrap = a.adapted(check)
+		wrap = a.adapted(check)
 	}
-	if err := b.find(t, reflect.Value{}); err != nil {
-		return err
-	}
-	return a.checkFalls(falls)
+	_, err := a.findFields(t, reflect.Value{}, wrap, check != nil)
+	return err
 }
