@@ -3,8 +3,6 @@ package guard
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,41 +28,42 @@ type DrainReport struct {
 // The error says which guards were still running when ctx ended. Nothing is undone then: Drain may be called once more.
 func (r *Registry) Drain(ctx context.Context) (DrainReport, error) {
 	start := time.Now()
-	before := r.gate.close()
+	before, idle := r.gate.close()
 	r.begin()
-	err := r.gate.wait(ctx)
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
 	report := DrainReport{Took: time.Since(start), Running: make(map[string]int)}
-	report.Ended, report.Refused = r.gate.count(before)
-	if err == nil {
+	ended, refused, calls := r.gate.count()
+	report.Ended, report.Refused = ended-before, refused
+	if calls == 0 {
 		return report, nil
 	}
 	var running []string
 	for _, e := range r.list() {
 		if n := int(e.inside.Load()); n > 0 {
 			report.Running[e.spec().Name] = n
+			running = append(running, fmt.Sprintf("%s (%d)", e.spec().Name, n))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(report.Running)) {
-		running = append(running, fmt.Sprintf("%s (%d)", name, report.Running[name]))
-	}
-	return report, fmt.Errorf("guard: still running after %v: %s: %w", report.Took, strings.Join(running, ", "), err)
+	return report, fmt.Errorf("guard: still running after %v: %s: %w", report.Took, strings.Join(running, ", "), context.Cause(ctx))
 }
 
 // gate counts the calls of a Registry that are under way.
 type gate struct {
 	mu      sync.Mutex
-	closed  bool
 	running int
 	ended   int
 	refused int
-	idle    chan struct{} // closed when nothing runs anymore; nil if nobody waits for that
+	idle    chan struct{} // closed when nothing runs anymore; nil until the gate is closed
 }
 
 // enter lets a call in. Behind a closed gate that is only what a running call needs.
 func (g *gate) enter(nested bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed && (!nested || g.running == 0) {
+	if g.idle != nil && (!nested || g.running == 0) {
 		g.refused++
 		return false
 	}
@@ -78,8 +77,7 @@ func (g *gate) leave() {
 	g.running--
 	g.ended++
 	if g.running == 0 && g.idle != nil {
-		close(g.idle)
-		g.idle = nil
+		close(g.idle) // once, as nobody enters from now on
 	}
 }
 
@@ -91,38 +89,23 @@ func (g *gate) refuse() {
 	g.ended-- // it is about to leave
 }
 
-// close returns how many calls have ended so far.
-func (g *gate) close() int {
+// close returns how many calls have ended so far, and what is closed when nothing runs anymore.
+func (g *gate) close() (ended int, idle <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.closed = true
-	return g.ended
-}
-
-func (g *gate) count(before int) (ended, refused int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.ended - before, g.refused
-}
-
-// wait returns when nothing runs, or with the cause of ctx when that ends first.
-func (g *gate) wait(ctx context.Context) error {
-	g.mu.Lock()
-	if g.running == 0 {
-		g.mu.Unlock()
-		return nil
-	}
 	if g.idle == nil {
 		g.idle = make(chan struct{})
+		if g.running == 0 {
+			close(g.idle)
+		}
 	}
-	idle := g.idle
-	g.mu.Unlock()
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return g.ended, g.idle
+}
+
+func (g *gate) count() (ended, refused, running int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ended, g.refused, g.running
 }
 
 // insideContext marks what runs inside of a call of a Registry.
