@@ -168,20 +168,18 @@ func (h Hold) extendAll(ctx context.Context, d time.Duration) error {
 	if len(h.c.holds) == 1 {
 		return h.c.holds[0].(extender).Extend(ctx, d)
 	}
-	errs := make([]error, len(h.c.holds))
-	panicked := together(len(errs), func(i int) {
-		errs[i] = errNoAnswer // unless Extend returns
-		errs[i] = h.c.holds[i].(extender).Extend(ctx, d)
-	})
+	answers, panicked := together(len(h.c.holds), func(i int) error { return h.c.holds[i].(extender).Extend(ctx, d) })
 	if panicked != nil {
 		panic(panicked)
 	}
-	for _, err := range errs {
-		if isLoss(err) {
-			return err
+	var first error
+	for _, a := range answers {
+		if isLoss(a.err) {
+			return a.err
 		}
+		first = cmp.Or(first, a.err)
 	}
-	return cmp.Or(errs...)
+	return first
 }
 
 // isLoss reports whether err says that a lock is not held anymore.

@@ -107,18 +107,16 @@ func (c *call) release() {
 		return
 	}
 	last := c // of those before it whose locks are given back with these
-	for c.joined && c.locked && c.spec.Hold == 0 && last.above != nil && last.above.givesBack() {
+	for c.givesBack() && last.above != nil && last.above.givesBack() {
 		last = last.above
 	}
 	holds := c.work.holds
-	for b := c; ; b = b.above {
-		if b.released = true; b != c {
+	for b := c; b != last.above; b = b.above {
+		if b != c {
 			holds = append(slices.Clone(b.work.holds), holds...)
 		}
+		b.released = true
 		b.work.over.Store(true)
-		if b == last {
-			break
-		}
 	}
 	c.releasing.parent, c.releasing.timeout = c.ctx, c.releaseTimeout //nolint:fatcontext // one a call
 	defer c.releasing.stop()
@@ -132,10 +130,8 @@ func (c *call) release() {
 	} else {
 		c.releaseTogether(holds)
 	}
-	for b := c; ; b = b.above {
-		if b.gone(err); b == last {
-			break
-		}
+	for b := c; b != last.above; b = b.above {
+		b.gone(err)
 	}
 }
 
@@ -212,25 +208,13 @@ func (c *call) answered(err error, good bool) {
 	a.Release = err
 }
 
-// answer is how the release of one of many locks ended.
-type answer struct {
-	err  error
-	good bool // the locks were, when it came
-}
-
 // releaseTogether gives back all of holds at once. A panic of the locker reaches the caller when all are done.
 func (c *call) releaseTogether(holds []lock.Hold) {
-	answers := make([]answer, len(holds))
-	ctx, keep, until := &c.releasing, c.keep, c.until // as goroutines can't have c
-	panicked := together(len(holds), func(i int) {
-		a := &answers[i]
-		a.err = errNoAnswer // unless Release returns
-		a.err = giveBack(ctx, holds[i], keep)
-		a.good = a.err != nil && clock.Now() < until
-	})
+	ctx, keep := &c.releasing, c.keep // as goroutines can't have c
+	answers, panicked := together(len(holds), func(i int) error { return giveBack(ctx, holds[i], keep) })
 	for _, a := range answers {
 		if a.err != nil {
-			c.answered(a.err, a.good)
+			c.answered(a.err, a.at < c.until)
 		}
 	}
 	if panicked != nil {
@@ -238,24 +222,31 @@ func (c *call) releaseTogether(holds []lock.Hold) {
 	}
 }
 
+// answer is how one of several calls of a locker at once ended.
+type answer struct {
+	err      error
+	at       time.Duration // by the clock
+	panicked any
+}
+
 var errNoAnswer = errors.New("the locker did not return")
 
 // together calls f for each number below n, each in a goroutine of its own, and waits for all. It returns the first panic
-// among them, by number.
-func together(n int, f func(i int)) (panicked any) {
-	panics := make([]any, n)
+// among them, too, by number.
+func together(n int, f func(i int) error) (answers []answer, panicked any) {
+	answers = make([]answer, n)
 	var calls sync.WaitGroup
 	for i := range n {
 		calls.Go(func() {
-			defer func() { panics[i] = recover() }()
-			f(i)
+			a := &answers[i]
+			defer func() { a.at, a.panicked = clock.Now(), recover() }()
+			a.err = errNoAnswer // unless f returns
+			a.err = f(i)
 		})
 	}
 	calls.Wait()
-	for _, p := range panics {
-		if p != nil {
-			return p
-		}
+	for _, a := range answers {
+		panicked = cmp.Or(panicked, a.panicked)
 	}
-	return nil
+	return answers, panicked
 }

@@ -167,5 +167,5 @@ func (s *shadow) release() {
 	defer s.cancel()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context), s.run.releaseTimeout)
 	defer cancel()
-	_ = together(len(s.holds), func(i int) { _ = giveBack(ctx, s.holds[i], s.keep) })
+	_, _ = together(len(s.holds), func(i int) error { return giveBack(ctx, s.holds[i], s.keep) })
 }
