@@ -12,20 +12,16 @@ import (
 // error that matches ErrKey or keyexpr.ErrValue; one that matches ErrOutage is an outage, any other ErrFault. The guard fits
 // calls whose request (the root `req`) is a Req: those of Func, and of adapters that offer one.
 func KeyFunc[Req any](key func(Req) (string, error)) Option {
-	var keys func(Req) ([]string, error)
-	if key != nil {
-		keys = func(req Req) ([]string, error) {
-			k, err := key(req)
-			return []string{k}, err
-		}
-	}
-	return newKeyFunc("KeyFunc", keys)
+	return newKeyFunc("KeyFunc", key == nil, func(req Req) ([]string, error) {
+		k, err := key(req)
+		return []string{k}, err
+	})
 }
 
 // KeysFunc is KeyFunc for several keys, which are taken all or not at all. Their order does not matter, and a key that is
 // there twice counts once. No keys are ErrKey.
 func KeysFunc[Req any](keys func(Req) ([]string, error)) Option {
-	return newKeyFunc("KeysFunc", keys)
+	return newKeyFunc("KeysFunc", keys == nil, keys)
 }
 
 // keyFunc is a KeyFunc or KeysFunc, as option says, whose request type is known at run time only.
@@ -35,11 +31,11 @@ type keyFunc struct {
 	call    func(request any) ([]string, error)
 }
 
-func newKeyFunc[Req any](option string, keys func(Req) ([]string, error)) Option {
+func newKeyFunc[Req any](option string, isNil bool, keys func(Req) ([]string, error)) Option {
 	return optionFunc(func(c *config) {
 		k := &keyFunc{option: option, request: reflect.TypeFor[Req]()}
 		switch {
-		case keys == nil:
+		case isNil:
 			c.fault("%s without a function", option)
 		case c.keyFunc != nil:
 			c.fault("two sources of keys, %s and %s: give one", c.keyFunc.option, option)
