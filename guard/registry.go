@@ -92,12 +92,8 @@ func (r *Registry) equip(c *config) {
 	c.observers = append(slices.Clone(s.observers), c.observers...)
 	c.functions = append(slices.Clone(s.functions), c.functions...)
 	c.wantKeys = c.wantKeys || s.wantKeys
-	if c.tracers == nil {
-		c.tracers = s.tracers
-	}
-	if c.meters == nil {
-		c.meters = s.meters
-	}
+	c.tracers = cmp.Or(c.tracers, s.tracers)
+	c.meters = cmp.Or(c.meters, s.meters)
 	c.releaseTimeout = cmp.Or(c.releaseTimeout, s.releaseTimeout)
 	c.maxRetryAfter = cmp.Or(c.maxRetryAfter, s.maxRetryAfter)
 }
@@ -162,10 +158,7 @@ func (e *entry) spec() *Spec { return &e.runner.current().spec }
 
 // declares reports whether e and g come from the same words in the program.
 func (e *entry) declares(g *Guard) bool {
-	if g.owner != nil && e.owner == g.owner {
-		return true
-	}
-	return e.origin == g.origin && g.origin.spec.Name != ""
+	return g.owner != nil && e.owner == g.owner || e.origin == g.origin && g.origin.spec.Name != ""
 }
 
 // rename says how g gets a name of its own beside e.
@@ -251,14 +244,13 @@ func (e *entry) count(ev *Event, locked bool) {
 func (e *entry) info() Info {
 	run := e.runner.current()
 	i := Info{
-		Spec: run.spec, Place: e.place, Mode: Mode(e.mode.Load()),
+		Spec: run.guard.Spec(), Place: e.place, Mode: Mode(e.mode.Load()),
 		Waiting: e.waiting.Load(), Held: e.held.Load(), Outcomes: make(map[string]int64),
 		Waits: e.waits.sum(clock.Now()), Holds: e.holds.sum(clock.Now()), Roots: slices.Sorted(maps.Keys(e.roots)),
 	}
 	if run.key != nil {
 		i.Shape = run.key.Shape()
 	}
-	i.Spec.zeros = 0
 	for outcome, count := range e.outcomes {
 		if n := count.Load(); n > 0 {
 			i.Outcomes[outcome] = n

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"sync/atomic"
@@ -28,9 +29,7 @@ type spans struct {
 const askEvery = time.Second
 
 func newSpans(p trace.TracerProvider) spans {
-	if p == nil {
-		p = otel.GetTracerProvider()
-	}
+	p = cmp.Or(p, otel.GetTracerProvider())
 	s := spans{tracer: p.Tracer(scope), unset: standIn(p), quiet: new(atomic.Bool)}
 	_, s.never = p.(noop.TracerProvider)
 	return s

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -49,9 +50,7 @@ type telemetry struct {
 }
 
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*telemetry, error) {
-	if meters == nil {
-		meters = otel.GetMeterProvider()
-	}
+	meters = cmp.Or(meters, otel.GetMeterProvider())
 	meter := meters.Meter(scope)
 	calls, err1 := meter.Int64Counter(metricCalls,
 		metric.WithDescription("Guarded calls, by how they ended."), metric.WithUnit("{call}"))
@@ -199,7 +198,10 @@ func (t *telemetry) report(ctx context.Context, a *telemetryRecord, locked bool,
 			t.measure(ctx, &a.Event, locked, l, &o)
 		}
 		if recording {
-			finish(a.span, a.Outcome, &o)
+			a.span.SetAttributes(o.span...)
+		}
+		if recording && o.failed { // without the error's text, which can quote the request or the lock service
+			a.span.SetStatus(codes.Error, a.Outcome)
 		}
 	}
 	a.span.End()
@@ -213,13 +215,6 @@ func (t *telemetry) measure(ctx context.Context, e *Event, locked bool, l *label
 	if locked {
 		t.held.Add(ctx, -1, l.now...)
 		t.hold.Record(ctx, e.Held.Seconds(), o.record...)
-	}
-}
-
-func finish(span trace.Span, outcome string, l *endLabels) {
-	span.SetAttributes(l.span...)
-	if l.failed { // without the error's text, which can quote the request or the lock service
-		span.SetStatus(codes.Error, outcome)
 	}
 }
 
