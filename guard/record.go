@@ -43,15 +43,9 @@ func (c *call) open(ctx context.Context) {
 
 // beginWait notes that the call asks for the locks of keys from now on, until endWait.
 func (c *call) beginWait(keys []string) {
-	a := c.record
-	a.want(keys, c.wantKeys)
-	a.start = clock.Now()
-	if c.entry != nil {
-		c.entry.waiting.Add(1)
-	}
-	if a.measured {
-		c.tel.waiting.Add(c.ctx, 1, c.labels.now...)
-	}
+	c.record.want(keys, c.wantKeys)
+	c.record.start = clock.Now()
+	c.countWaiting(1)
 }
 
 // want notes which keys the call is about; they are told if anybody wants them.
@@ -65,15 +59,19 @@ func (a *telemetryRecord) want(keys []string, told bool) {
 
 // endWait notes that the call asks no longer, whether or not it has its locks.
 func (c *call) endWait() {
-	a := c.record
-	if c.entry != nil {
-		c.entry.waiting.Add(-1)
-	}
-	if a.measured {
-		c.tel.waiting.Add(c.ctx, -1, c.labels.now...)
-	}
+	c.countWaiting(-1)
 	if !c.locked {
-		a.Wait = clock.Now() - a.start
+		c.record.Wait = clock.Now() - c.record.start
+	}
+}
+
+// countWaiting adds n to the calls that ask for their locks now.
+func (c *call) countWaiting(n int64) {
+	if c.entry != nil {
+		c.entry.waiting.Add(n)
+	}
+	if c.record.measured {
+		c.tel.waiting.Add(c.ctx, n, c.labels.now...)
 	}
 }
 
