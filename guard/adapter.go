@@ -98,9 +98,7 @@ func (r *runner) Current() *Guard { return r.current().guard }
 func (r *runner) Specs() []Spec {
 	var specs []Spec
 	for r = r.current(); r != nil; r = r.next {
-		s := r.spec
-		s.zeros = 0
-		specs = append(specs, s)
+		specs = append(specs, r.guard.Spec())
 	}
 	return specs
 }

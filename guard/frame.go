@@ -65,10 +65,7 @@ type frame[Req any] struct {
 }
 
 // forget lets go of the request, which a context that somebody keeps would otherwise keep, too.
-func (f *frame[Req]) forget() {
-	var req Req
-	f.req = req
-}
+func (f *frame[Req]) forget() { f.req = *new(Req) }
 
 // factsOf is the Facts of a call of a function: its request.
 func factsOf[Req any](req Req) keyexpr.Facts { return func(string) (any, error) { return req, nil } }

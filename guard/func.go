@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/keyexpr"
@@ -163,10 +164,6 @@ func isGuarded(fn reflect.Value) bool {
 	if !ok {
 		return name == "reflect.makeFuncStub"
 	}
-	for _, entry := range []string{"Func[", "Action[", "Try[", "job."} {
-		if strings.HasPrefix(ours, entry) {
-			return true
-		}
-	}
-	return false
+	entries := []string{"Func[", "Action[", "Try[", "job."}
+	return slices.ContainsFunc(entries, func(entry string) bool { return strings.HasPrefix(ours, entry) })
 }
