@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
@@ -48,38 +47,25 @@ func (c *call) classed(err error) *Error {
 // has at most the releaseTimeout for each of taking them and giving them back, and is a part of the call to a Drain.
 type shadow struct {
 	context.Context
-	run      *runner
-	presence *presence
-	keys     []string // as the template gave them
-	request  lock.Request
-	outer    *shadow
-
-	mu       sync.Mutex
-	answered bool
-	over     bool // the work has ended
-	holds    []lock.Hold
-	since    time.Duration // when holds were had, by the clock
-	keep     time.Duration // how long they stay after their release
-	err      error
-	cancel   context.CancelFunc // of the contexts of holds
+	run   *runner
+	keys  []string // as the template gave them
+	outer *shadow
+	taken chan error // gets one answer: nil if all locks were had
+	over  chan bool  // gets the end of the work: whether the locks are to be kept
 }
 
 type shadowKey struct{}
 
 func newShadow(c *call, keys []string) *shadow {
-	s := &shadow{Context: c.ctx, run: c.runner, presence: &c.presence, keys: keys, request: *c.request}
+	s := &shadow{Context: c.ctx, run: c.runner, keys: keys, taken: make(chan error, 1), over: make(chan bool, 1)}
 	s.outer, _ = c.ctx.Value(shadowKey{}).(*shadow)
-	s.beside(s.take)
-	return s
-}
-
-// beside runs f in a goroutine that a Drain waits for.
-func (s *shadow) beside(f func()) {
-	s.presence.part()
+	request, presence := *c.request, &c.presence
+	presence.part()
 	go func() {
-		defer s.presence.done()
-		f()
+		defer presence.done()
+		s.measure(request)
 	}()
+	return s
 }
 
 func (s *shadow) Value(key any) any {
@@ -89,34 +75,33 @@ func (s *shadow) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// take takes the locks, and gives them back if the work has ended meanwhile.
-func (s *shadow) take() {
+// measure takes the locks, and gives them back when the work has ended, or at once if it does not get all of them.
+func (s *shadow) measure(request lock.Request) {
 	// The contexts of the holds derive from this one, so it ends in time only if there are none.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context))
+	defer cancel()
 	timer := time.AfterFunc(s.run.releaseTimeout, cancel)
 	holds, err := []lock.Hold(nil), errNoAnswer // unless acquire returns
 	defer func() {
 		timer.Stop()
-		s.mu.Lock()
-		s.answered, s.holds, s.since, s.err, s.cancel = true, holds, clock.Now(), err, cancel
-		over := s.over
-		s.mu.Unlock()
-		if err != nil || over {
-			s.release()
+		since, keep := clock.Now(), time.Duration(0)
+		s.taken <- err
+		if err == nil && <-s.over {
+			keep = s.run.spec.Hold - (clock.Now() - since)
 		}
+		s.release(holds, keep)
 	}()
-	err = s.acquire(ctx, &holds)
+	err = s.acquire(ctx, request, &holds)
 }
 
 // acquire tries each lock once, and adds those that it gets to holds. A locker that panics must not end the program for the sake of a
 // measurement.
-func (s *shadow) acquire(ctx context.Context, holds *[]lock.Hold) (err error) {
+func (s *shadow) acquire(ctx context.Context, request lock.Request, holds *[]lock.Hold) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("locker panicked: %v", p)
 		}
 	}()
-	request := s.request
 	request.Wait = 0
 	for _, key := range s.keys {
 		if s.outer.has(s.run.locker, key) {
@@ -148,24 +133,19 @@ func same(a, b lock.Locker) bool {
 }
 
 // end says that the work has ended, and returns why the locks were not free. It does not wait for anything.
-func (s *shadow) end(succeeded bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
-	if s.answered && s.err == nil {
-		if succeeded && s.run.spec.Hold > 0 {
-			s.keep = s.run.spec.Hold - (clock.Now() - s.since)
-		}
-		s.beside(s.release)
+func (s *shadow) end(succeeded bool) (refused error) {
+	select {
+	case refused = <-s.taken:
+	default:
+		succeeded = false // as an answer that comes later does not count
 	}
-	return s.err
+	s.over <- succeeded
+	return refused
 }
 
-// release gives the locks back, of which there are no more once there was an answer. Where that fails, the key is busy until
-// its lease ends; a panic is the locker's.
-func (s *shadow) release() {
-	defer s.cancel()
+// release gives the locks back. Where that fails, the key is busy until its lease ends; a panic is the locker's.
+func (s *shadow) release(holds []lock.Hold, keep time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context), s.run.releaseTimeout)
 	defer cancel()
-	_, _ = together(len(s.holds), func(i int) error { return giveBack(ctx, s.holds[i], s.keep) })
+	_, _ = together(len(holds), func(i int) error { return giveBack(ctx, holds[i], keep) })
 }
