@@ -87,22 +87,21 @@ func ReleaseFails(err error) Fault {
 
 // Slow lets every Acquire and every release take d longer. Both end early with their context.
 func Slow(d time.Duration) Fault {
-	return Fault{
-		lost:    -1,
-		acquire: func(ctx context.Context, _ *lock.Request, _ time.Time) error { return sleep(ctx, d) },
-		release: func(ctx context.Context) error { return sleep(ctx, d) },
-	}
+	return both(func(ctx context.Context) error { return sleep(ctx, d) })
 }
 
 // Deaf is Slow without an ear for contexts: a locker with a bug, or a service that hangs in a system call.
 func Deaf(d time.Duration) Fault {
-	return Fault{
-		lost:    -1,
-		acquire: func(context.Context, *lock.Request, time.Time) error { <-time.After(d); return nil },
-		release: func(context.Context) error { <-time.After(d); return nil },
-	}
+	return both(func(context.Context) error { return sleep(context.Background(), d) })
 }
 
+// both is a fault of each Acquire and of each release.
+func both(f func(context.Context) error) Fault {
+	acquire := func(ctx context.Context, _ *lock.Request, _ time.Time) error { return f(ctx) }
+	return Fault{lost: -1, acquire: acquire, release: f}
+}
+
+// fault is one of each Acquire alone.
 func fault(acquire func(context.Context, *lock.Request, time.Time) error) Fault {
 	return Fault{lost: -1, acquire: acquire}
 }

@@ -127,13 +127,7 @@ func (l *Locker) Replace(ctx context.Context, r lock.Request) (turn context.Cont
 func (l *Locker) faultsOf(key string) ([]Fault, time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var faults []Fault
-	for _, f := range l.faults {
-		if f.concerns(key) {
-			faults = append(faults, f)
-		}
-	}
-	return faults, l.since
+	return slices.DeleteFunc(slices.Clone(l.faults), func(f Fault) bool { return !f.concerns(key) }), l.since
 }
 
 // Lose takes the lock of key from whoever holds it, as an operator could, and reports whether there was one. It needs a
@@ -208,11 +202,6 @@ func (h *hold) Context() context.Context { return context.WithValue(h.Hold.Conte
 // Release implements [lock.Hold].
 func (h *hold) Release(ctx context.Context) error { return h.end(ctx, h.Hold.Release) }
 
-// keep is that of the recorded hold, which has one.
-func (h *hold) keep(ctx context.Context, d time.Duration) error {
-	return h.end(ctx, func(ctx context.Context) error { return h.Hold.(keeper).Keep(ctx, d) })
-}
-
 // Extend is that of the recorded hold, or ErrUnsupported if it has none.
 func (h *hold) Extend(ctx context.Context, d time.Duration) error {
 	e, ok := h.Hold.(interface {
@@ -279,7 +268,9 @@ func (h *hold) public() lock.Hold {
 type keptHold struct{ *hold }
 
 // Keep is Release, but strangers find the lock held for another d.
-func (h keptHold) Keep(ctx context.Context, d time.Duration) error { return h.keep(ctx, d) }
+func (h keptHold) Keep(ctx context.Context, d time.Duration) error {
+	return h.end(ctx, func(ctx context.Context) error { return h.Hold.(keeper).Keep(ctx, d) })
+}
 
 type fencedHold struct {
 	*hold
