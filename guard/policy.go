@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/latchkey-go/latchkey/internal/suggest"
@@ -37,31 +38,47 @@ var policyNames = [...]string{"fail", "skip", "run-unlocked", "fallback", "repla
 
 var policyList = strings.Join(policyNames[:], ", ")
 
-func (p Policy) valid() bool { return p >= 0 && int(p) < len(policyNames) }
+var policyTexts = textForms[Policy]{"policy", policyNames[:], ", valid are " + policyList}
+
+func (p Policy) valid() bool { return policyTexts.valid(p) }
 
 // String returns the text form of p.
-func (p Policy) String() string {
-	if !p.valid() {
-		return fmt.Sprintf("policy(%d)", int(p))
-	}
-	return policyNames[p]
-}
+func (p Policy) String() string { return policyTexts.text(p) }
 
 // MarshalText returns the text form of p, or an error for a value that is no policy.
-func (p Policy) MarshalText() ([]byte, error) {
-	if !p.valid() {
-		return nil, fmt.Errorf("guard: unknown policy %d, valid are %s", int(p), policyList)
-	}
-	return []byte(policyNames[p]), nil
-}
+func (p Policy) MarshalText() ([]byte, error) { return policyTexts.marshal(p) }
 
 // UnmarshalText sets p from its text form. The error for any other text suggests the nearest.
-func (p *Policy) UnmarshalText(text []byte) error {
-	for i, name := range policyNames {
-		if name == string(text) {
-			*p = Policy(i)
-			return nil
-		}
+func (p *Policy) UnmarshalText(text []byte) error { return policyTexts.unmarshal(p, text) }
+
+// textForms are those of a type whose values are numbered from 0.
+type textForms[T ~int] struct {
+	what  string // the values are
+	names []string
+	hint  string // at the end of an error about a number
+}
+
+func (t *textForms[T]) valid(v T) bool { return v >= 0 && int(v) < len(t.names) }
+
+func (t *textForms[T]) text(v T) string {
+	if !t.valid(v) {
+		return fmt.Sprintf("%s(%d)", t.what, int(v))
 	}
-	return fmt.Errorf("unknown policy %q%s", text, suggest.Ending(string(text), policyNames[:]))
+	return t.names[v]
+}
+
+func (t *textForms[T]) marshal(v T) ([]byte, error) {
+	if !t.valid(v) {
+		return nil, fmt.Errorf("guard: unknown %s %d%s", t.what, int(v), t.hint)
+	}
+	return []byte(t.names[v]), nil
+}
+
+func (t *textForms[T]) unmarshal(v *T, text []byte) error {
+	i := slices.Index(t.names, string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown %s %q%s", t.what, text, suggest.Ending(string(text), t.names))
+	}
+	*v = T(i)
+	return nil
 }

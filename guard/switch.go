@@ -2,10 +2,7 @@ package guard
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
-
-	"github.com/latchkey-go/latchkey/internal/suggest"
 )
 
 // Mode is how a guard is switched; see Registry.Switch. Its text form is "on", "off" or "shadow".
@@ -24,34 +21,16 @@ const (
 	Shadow
 )
 
-var modeNames = [...]string{"on", "off", "shadow"}
+var modeTexts = textForms[Mode]{what: "mode", names: []string{"on", "off", "shadow"}}
 
 // String returns the text form of m.
-func (m Mode) String() string {
-	if m < 0 || int(m) >= len(modeNames) {
-		return fmt.Sprintf("mode(%d)", int(m))
-	}
-	return modeNames[m]
-}
+func (m Mode) String() string { return modeTexts.text(m) }
 
 // MarshalText returns the text form of m, or an error for a value that is no mode.
-func (m Mode) MarshalText() ([]byte, error) {
-	if m < 0 || int(m) >= len(modeNames) {
-		return nil, fmt.Errorf("guard: unknown mode %d", int(m))
-	}
-	return []byte(modeNames[m]), nil
-}
+func (m Mode) MarshalText() ([]byte, error) { return modeTexts.marshal(m) }
 
 // UnmarshalText sets m from its text form. The error for any other text suggests the nearest.
-func (m *Mode) UnmarshalText(text []byte) error {
-	for i, name := range modeNames {
-		if name == string(text) {
-			*m = Mode(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("unknown mode %q%s", text, suggest.Ending(string(text), modeNames[:]))
-}
+func (m *Mode) UnmarshalText(text []byte) error { return modeTexts.unmarshal(m, text) }
 
 // Switch sets the mode of the named guard, from the next call on. Only a guard whose Spec says Switchable can be switched;
 // the error otherwise, or for an unknown name, leaves everything as it is. Calls in the modes Off and Shadow have outcomes
