@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -30,13 +31,10 @@ func (c *call) open(ctx context.Context) {
 	if alone && span == nil && !measured && len(c.observers) == 0 && len(c.afterRelease) == 0 {
 		return
 	}
-	if span == nil {
-		span = noSpan
-	}
 	if measured {
 		c.tel.begin(ctx, c.labels) // of a provider that was set after the guard was made
 	}
-	c.record = &telemetryRecord{span: span, measured: measured}
+	c.record = &telemetryRecord{span: cmp.Or(span, noSpan), measured: measured}
 	// The outcome until a better one is known, which does not happen if anything panics.
 	c.record.Event = Event{Guard: c.spec.Name, Template: c.spec.Key, Outcome: OutcomePanic, Lead: c.leads}
 }

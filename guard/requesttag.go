@@ -116,17 +116,13 @@ func (d *declared) field(f reflect.StructField) (err error) {
 	return nil
 }
 
-// key is the template of a request type with marked fields: "<name>:#{req.A}:#{req.B}". It is empty without them.
+// key is the template of a request type with marked fields: "<name>:#{req.A}:#{req.B}".
 func (d *declared) key(name string) string {
-	if len(d.keyParts) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString(strings.ReplaceAll(name, "#{", "##{"))
+	key := strings.ReplaceAll(name, "#{", "##{")
 	for _, part := range d.keyParts {
-		fmt.Fprintf(&b, ":#{%s.%s}", requestRoot, part)
+		key += fmt.Sprintf(":#{%s.%s}", requestRoot, part)
 	}
-	return b.String()
+	return key
 }
 
 // structType returns t, or what t points to, if it is a struct, and else nil, as for a function that has no request.

@@ -21,14 +21,11 @@ import (
 // The key of a guard is an attribute here: key=order:#{req.OrderID}. A value with a bar, and a name with a colon, stand in
 // quotes. The error says which guard it is about, and the line and column.
 func ParseSpecs(text string) (map[string]Spec, error) {
-	specs := make(map[string]Spec)
-	var err error
+	specs, parse := make(map[string]Spec), parseSpecsText
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		err = parseSpecsJSON(text, specs)
-	} else {
-		err = parseSpecsText(text, specs)
+		parse = parseSpecsJSON
 	}
-	if err != nil {
+	if err := parse(text, specs); err != nil {
 		return nil, fmt.Errorf("guard: specs: %w", err)
 	}
 	return specs, nil
@@ -82,8 +79,7 @@ func parseSpecsText(text string, specs map[string]Spec) error {
 		if _, ok := specs[t.guard]; ok {
 			return t.errorf(start, "is given twice")
 		}
-		err := t.attributes()
-		if err != nil {
+		if err := t.attributes(); err != nil {
 			return err
 		}
 		if err := t.spec.checkOverride(); err != nil {

@@ -66,14 +66,12 @@ func (l *Locker) Set(faults ...Fault) {
 
 // Acquire implements [lock.Locker].
 func (l *Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
-	asked := r
-	l.note(Step{Op: Asked, Key: r.Key, Request: asked}, nil)
+	l.note(Step{Op: Asked, Key: r.Key, Request: r}, nil)
 	h, err := l.acquire(ctx, r)
 	if err != nil {
-		l.note(Step{Op: Refused, Key: r.Key, Request: asked, Err: err}, nil)
-		return nil, err
+		l.note(Step{Op: Refused, Key: r.Key, Request: r, Err: err}, nil)
 	}
-	return h, nil
+	return h, err
 }
 
 func (l *Locker) acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
