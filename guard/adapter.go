@@ -53,13 +53,7 @@ func (s *Spec) admit(own, tagged bool, can abilities) (faults []error) {
 
 // implyFallback makes the fallback the policy where no other one is given.
 func (s *Spec) implyFallback() {
-	given := s.given()
-	if given&fieldBusy == 0 {
-		s.Busy = RunFallback
-	}
-	if given&fieldOutage == 0 {
-		s.Outage = RunFallback
-	}
+	s.merge(Spec{Busy: RunFallback, Outage: RunFallback}, (fieldBusy|fieldOutage)&^s.given())
 }
 
 func (s *Spec) idleFallback() error {

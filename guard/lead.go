@@ -42,12 +42,11 @@ const (
 // A process that stood still past its lease is told of the loss when it runs again, which can be too late: what must not have two writers
 // compares their tokens. See docs/leader.md for how long it takes until the next one leads.
 func Lead(ctx context.Context, g *Guard, fn func(context.Context) error) error {
-	err := g.unmade("Lead with")
-	if err == nil && fn == nil {
-		err = g.spec.errorf("Lead with a nil function")
-	}
-	if err != nil {
+	if err := g.unmade("Lead with"); err != nil {
 		return err
+	}
+	if fn == nil {
+		return g.spec.errorf("Lead with a nil function")
 	}
 	r, err := g.adapt(nil, abilities{leads: true})
 	if err != nil {

@@ -221,11 +221,7 @@ func (r *Registry) String() string {
 func (r *Registry) list() []*entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var list []*entry
-	for _, name := range slices.Sorted(maps.Keys(r.entries)) {
-		list = append(list, r.entries[name])
-	}
-	return list
+	return slices.SortedFunc(maps.Values(r.entries), func(a, b *entry) int { return strings.Compare(a.runner.spec.Name, b.runner.spec.Name) })
 }
 
 // count counts the end of a call.

@@ -108,8 +108,7 @@ func (d *declared) field(f reflect.StructField) (err error) {
 		return fmt.Errorf("tag %q: want `key` (a template goes on a blank field, _ struct{})", tag)
 	case !f.IsExported():
 		return fmt.Errorf("part of the key, but not exported")
-	}
-	if slices.Contains(d.keyParts, f.Name) {
+	case slices.Contains(d.keyParts, f.Name):
 		return fmt.Errorf("part of the key, as another field %s is", f.Name)
 	}
 	d.keyParts = append(d.keyParts, f.Name)
