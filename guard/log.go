@@ -99,37 +99,31 @@ func (l *logger) log(ctx context.Context, e Event) {
 			return
 		}
 	}
-	attrs := l.attributes(&e)
-	if omitted > 0 {
-		attrs = append(attrs, slog.Int("omitted", omitted))
-	}
-	if pause > 0 {
-		attrs = append(attrs, slog.Duration("pause", pause.Round(time.Millisecond)))
-	}
-	l.LogAttrs(ctx, level, logMessage(&e), attrs...)
+	l.LogAttrs(ctx, level, logMessage(&e), l.attributes(&e, omitted, pause)...)
 }
 
-// attributes are what a line says of e.
-func (l *logger) attributes(e *Event) []slog.Attr {
+// attributes are what a line says of e, and of those that are left out.
+func (l *logger) attributes(e *Event, omitted int, pause time.Duration) []slog.Attr {
 	attrs := []slog.Attr{slog.String("guard", e.Guard), slog.String("outcome", e.Outcome)}
+	add := func(said bool, a slog.Attr) {
+		if said {
+			attrs = append(attrs, a)
+		}
+	}
 	if l.keys && e.keys != nil {
 		attrs = append(attrs, slog.Any("keys", *e.keys))
 	}
-	if e.Keys > 0 {
-		attrs = append(attrs, slog.Duration("wait", e.Wait))
-	}
-	if e.Held > 0 {
-		attrs = append(attrs, slog.Duration("held", e.Held.Round(time.Microsecond)))
-	}
-	if e.Fact != "" {
-		attrs = append(attrs, slog.String("fact", e.Fact))
-	}
+	add(e.Keys > 0, slog.Duration("wait", e.Wait))
+	add(e.Held > 0, slog.Duration("held", e.Held.Round(time.Microsecond)))
+	add(e.Fact != "", slog.String("fact", e.Fact))
 	if reason := e.reason(); reason != nil {
 		attrs = append(attrs, slog.String("reason", l.words(reason, e)))
 	}
 	if e.Release != nil {
 		attrs = append(attrs, slog.String("release", l.words(e.Release, e)))
 	}
+	add(omitted > 0, slog.Int("omitted", omitted))
+	add(pause > 0, slog.Duration("pause", pause.Round(time.Millisecond)))
 	return attrs
 }
 
