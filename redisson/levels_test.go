@@ -196,7 +196,6 @@ func testClusterLevels(t *testing.T, c *redistest.Cluster) {
 		{[]string{"{a}:#{req.User}", "{a}", "{b}"}, false},
 		{[]string{"{#{req.Tenant}}", "{#{req.User}}"}, false},
 		{[]string{"{}a", "{}b"}, false},
-		{[]string{"#{ {'a': 1}.a }{x}", "{x}"}, true},
 	} {
 		if err := first.ServesLevels(tt.keys...); (err == nil) != tt.ok || err != nil && !errors.Is(err, lock.ErrUnsupported) {
 			t.Errorf("ServesLevels of %q: %v", tt.keys, err)

@@ -12,7 +12,7 @@ import (
 // process is one contender, however many of its goroutines wait.
 //
 // Within a queue, a lock passes from one hold to the next: the holder stays in Redis, and nobody else hears of it. Such a streak has a
-// bound; see handoff.go. At its end the lock is released as usual, and the queue leaves it to others for a moment.
+// bound; see release.go. At its end the lock is released as usual, and the queue leaves it to others for a moment.
 type localQueues struct {
 	subscriber *pubsub.Subscriber
 	timeout    time.Duration // the watchdog's

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -25,10 +26,10 @@ type permit struct {
 	rate   lock.Rate
 }
 
-// level is a semaphore, by its name as mapped.
+// level is a semaphore, by its name as given and as mapped.
 type level struct {
-	name  string
-	limit int32
+	key, name string
+	limit     int32
 }
 
 // onlyPermit has one level, and no rate.
@@ -41,7 +42,7 @@ func (p *permit) levelsOf(ho *holder) []level {
 	if ho.limit == 0 {
 		return nil
 	}
-	return append([]level{{ho.name(), ho.limit}}, p.levels...)
+	return append([]level{{name: ho.name(), limit: ho.limit}}, p.levels...)
 }
 
 // call is that of a script of permits, with three arguments of its own.
@@ -108,7 +109,7 @@ func (c *Client) bound(ctx context.Context, ho *holder, r lock.Request) {
 	for _, l := range r.Levels {
 		name := c.mapName(l.Key)
 		if outer, err := c.ancestor(ctx, lockID{name, lock.Permit}, lock.Permit); outer == nil && err == nil {
-			p.levels = append(p.levels, level{name, int32(min(l.Limit, 1<<30))})
+			p.levels = append(p.levels, level{l.Key, name, int32(min(l.Limit, 1<<30))})
 		}
 	}
 	ho.family = p
@@ -134,32 +135,17 @@ func (c *Client) ServesLevels(keys ...string) error {
 	if len(keys) < 2 || !c.topology.Mapped() {
 		return nil
 	}
-	first, found := hashTag(c.mapName(keys[0]))
+	first := hashTag.FindStringSubmatch(c.mapName(keys[0]))
 	for _, key := range keys[1:] {
-		if tag, ok := hashTag(c.mapName(key)); !found || !ok || tag != first {
+		if tag := hashTag.FindStringSubmatch(c.mapName(key)); first == nil || tag == nil || tag[1] != first[1] {
 			return fmt.Errorf("redisson: %w: levels need one hash tag in a cluster, as in {x}, and %q and %q have none in common", lock.ErrUnsupported, keys[0], key)
 		}
 	}
 	return nil
 }
 
-// hashTag is the text in the first braces of a key, or of a template. The braces of a hole, #{…}, are none.
-func hashTag(key string) (tag string, ok bool) {
-	depth, start := 0, -1
-	for i := range len(key) {
-		switch hole := i > 0 && key[i-1] == '#'; {
-		case key[i] == '{' && depth == 0 && !hole && start < 0:
-			start = i + 1
-		case key[i] == '{':
-			depth++
-		case key[i] == '}' && depth > 0:
-			depth--
-		case key[i] == '}' && start >= 0:
-			return key[start:i], i > start
-		}
-	}
-	return "", false
-}
+// hashTag finds the text in the first braces of a key, or of a template. Those of a hole, #{…}, are none, and may be in it.
+var hashTag = regexp.MustCompile(`(?:^|[^#])\{((?:#\{[^{}]*\}|[^{}])+)\}`)
 
 // errElsewhere is why a waiter leaves a queue: it is another level that has no permit.
 var errElsewhere = errors.New("redisson: another level is full")
@@ -178,19 +164,19 @@ func (w *waiter) refused(a answer) (elsewhere bool) {
 type begun struct {
 	ctx  context.Context
 	end  context.CancelCauseFunc
+	lost *lock.LostError // by MaxHold, if there is one
 	over atomic.Bool
 }
 
 // newBegun returns a hold for which a permit of a rate was taken.
 func newBegun(ctx context.Context, r lock.Request) *begun {
-	b := new(begun)
-	if r.MaxHold > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, r.MaxHold, &lock.LostError{Held: r.MaxHold, Reason: lock.ErrMaxHold})
-		context.AfterFunc(ctx, stop)
-	}
+	b := &begun{lost: &lock.LostError{Held: r.MaxHold, Reason: lock.ErrMaxHold}}
 	ctx, b.end = context.WithCancelCause(ctx)
 	b.ctx = lock.WithHold(ctx, b, func() bool { return ctx.Err() == nil })
+	if r.MaxHold > 0 {
+		stop := time.AfterFunc(r.MaxHold, func() { b.end(b.lost) })
+		context.AfterFunc(ctx, func() { stop.Stop() })
+	}
 	return b
 }
 
@@ -202,10 +188,8 @@ func (b *begun) Release(context.Context) error {
 	if b.over.Swap(true) {
 		return lock.ErrNotHeld
 	}
-	lost, _ := errors.AsType[*lock.LostError](context.Cause(b.ctx))
-	b.end(context.Canceled)
-	if lost != nil && errors.Is(lost, lock.ErrMaxHold) {
-		return lost
+	if b.end(context.Canceled); context.Cause(b.ctx) == b.lost { //nolint:errorlint // that very one
+		return b.lost
 	}
 	return nil
 }

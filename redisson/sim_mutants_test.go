@@ -49,7 +49,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a reader shares with a writer",
-		edits: []edit{{"handoff.go", "ho.kind != lock.Read || !ho.has(lock.Read)", "false"}},
+		edits: []edit{{"release.go", "ho.kind != lock.Read || !ho.has(lock.Read)", "false"}},
 		run:   "scene=rw", want: "two owners|believes",
 	},
 	{
@@ -145,8 +145,8 @@ var simMutants = []mutant{
 	{
 		name: "readers are kept by count",
 		edits: []edit{
-			{"rwlock.go", "c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}", "c.reads, c.writes, how, readTimeout(ho.name(), ho.id)[:len(readTimeout(ho.name(), ho.id))-1] + fmt.Sprint(c.reads)}"},
-			{"rwlock.go", "\t\"time\"\n", "\t\"fmt\"\n\t\"time\"\n"},
+			{"lock.go", "c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}", "c.reads, c.writes, how, readTimeout(ho.name(), ho.id)[:len(readTimeout(ho.name(), ho.id))-1] + fmt.Sprint(c.reads)}"},
+			{"lock.go", "\t\"time\"\n", "\t\"fmt\"\n\t\"time\"\n"},
 		},
 		run: "scene=read", want: "two owners|believes",
 	},
@@ -217,7 +217,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a lock passes on with the old token",
-		edits: []edit{{"handoff.go", "\tif next.kind == lock.Fenced {\n", "\tif next.kind == lock.Fenced && false {\n"}},
+		edits: []edit{{"release.go", "\tif next.kind == lock.Fenced {\n", "\tif next.kind == lock.Fenced && false {\n"}},
 		run:   "scene=fenced", want: "token",
 	},
 	{
@@ -227,7 +227,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "nobody removes its own waiters that are back",
-		edits: []edit{{"fairlock.go", "(swept bool) {\n", "(swept bool) {\n\tif true {\n\t\treturn false\n\t}\n"}},
+		edits: []edit{{"family.go", "(swept bool) {\n", "(swept bool) {\n\tif true {\n\t\treturn false\n\t}\n"}},
 		run:   "scene=fair,faults=back", want: "idle|late|liveness",
 	},
 	{
