@@ -14,10 +14,10 @@ type Place[T any] struct {
 }
 
 // Join makes p, which is in no queue, the last place, and gives it to x.
-func (q *Queue[T]) Join(p *Place[T], x T) { q.put(p, x, q.end().ahead) }
+func (q *Queue[T]) Join(p *Place[T], x T) { p.Follow(q.end().ahead, x) }
 
 // Lead makes p, which is in no queue, the first place, and gives it to x.
-func (q *Queue[T]) Lead(p *Place[T], x T) { q.put(p, x, q.end()) }
+func (q *Queue[T]) Lead(p *Place[T], x T) { p.Follow(q.end(), x) }
 
 func (q *Queue[T]) end() *Place[T] {
 	if q.ends.ahead == nil {
@@ -26,7 +26,8 @@ func (q *Queue[T]) end() *Place[T] {
 	return &q.ends
 }
 
-func (q *Queue[T]) put(p *Place[T], x T, ahead *Place[T]) {
+// Follow makes p, which is in no queue, the place behind ahead, which is in one, and gives it to x.
+func (p *Place[T]) Follow(ahead *Place[T], x T) {
 	p.of, p.ahead, p.behind = x, ahead, ahead.behind
 	p.ahead.behind, p.behind.ahead = p, p
 }

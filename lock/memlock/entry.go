@@ -10,98 +10,130 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
+// gate is what a request may have to wait for: a key, or the rate of one. The Locker's mutex guards it.
+//
+// Those who wait stand in one line, in the order of arrival. The first in a line is there because the gate is shut to it: when that
+// changes, [Locker.serve] is called before the mutex is unlocked.
+type gate interface {
+	// shut reports whether h can't have what it wants here now, even if nobody is ahead of it.
+	shut(h *hold) bool
+	// line is those who wait.
+	line() *queue.Queue[*waiter]
+	// refusal is what h is to know if it gives up here.
+	refusal(h *hold) refusal
+	// changed is called after each change of the line or of what is given.
+	changed(l *Locker)
+}
+
 // entry is one key that is held. The Locker's mutex guards it.
 type entry struct {
-	holds queue.Queue[*hold] // all of one family of kinds; also those released with Keep, until that ends
-	queue queue.Queue[*hold] // strangers to all holds, in the order of arrival
-	stays int                // different ones among holds
-	alone int                // those of the holds that are not shared
+	key     string
+	holds   queue.Queue[*claim] // all of one family of kinds; also those released with Keep, until that ends
+	waiters queue.Queue[*waiter]
+	stays   int // different ones among holds
+	alone   int // those of the holds that are not shared
+}
+
+// claim is what a hold wants or has of one key: that of the request, or of one of its levels. The Locker's mutex guards it.
+type claim struct {
+	lock.Level
+	of    *hold
+	own   stay                // if the claim begins it
+	stay  *stay               // while it is held; before that, the one to be re-entered, or nil
+	entry *entry              // that it was put into; another key's, perhaps, once it is out
+	place queue.Place[*claim] // among the holds of entry
 }
 
 // stay is what one owner has of a key: the hold that began it, and those that re-entered. It lasts until the last of them
 // is gone.
 type stay struct{ holds int32 }
 
-// admit decides on the arrival of h, which re-enters one of the holds in above, or else is a stranger. It reports whether h
-// may hold the lock now, or returns why it must not even wait.
-func (e *entry) admit(h *hold, above []*hold) (bool, error) {
-	var first *hold
+// join finds the stay of the holds above that c re-enters, if there is one. It returns why c must not even wait for e, which is nil if
+// nobody has the key.
+func (c *claim) join(e *entry, above []*hold) error {
+	c.stay = nil
 	var kinds []lock.Kind
 	for _, a := range above {
-		if a.Held() { // may have been released since it was found
-			first = a
+		if o := a.claim(c.Key); o != nil && a.Held() { // may have been released since it was found
+			c.stay = o.stay
 			kinds = append(kinds, a.r.Kind)
 		}
 	}
-	switch holder := e.holds.First(); {
-	case first != nil:
-		if err := lock.Reenter(h.r.Kind, kinds...); err != nil {
-			return false, err
+	wanted := c.of.r.Kind
+	if c.stay == nil && e != nil {
+		if holder := e.holds.First(); holder != nil && holder.of.r.Kind.Family() != wanted.Family() {
+			return &lock.KindError{Held: holder.of.r.Kind, Wanted: wanted}
 		}
-		h.stay = first.stay
-		return true, nil
-	case holder != nil && holder.r.Kind.Family() != h.r.Kind.Family():
-		return false, &lock.KindError{Held: holder.r.Kind, Wanted: h.r.Kind}
 	}
-	return e.queue.First() == nil && e.admitStranger(h), nil
+	return lock.Reenter(wanted, kinds...)
 }
 
-// admitStranger reports whether h, with nobody ahead of it in the queue, may hold the lock now, as a stranger to all who do.
-func (e *entry) admitStranger(h *hold) bool {
-	switch modeOf(h.r.Kind) {
-	case shared:
-		return e.alone == 0
-	case counted:
-		return e.stays < h.r.Limit
+// shut implements gate.
+func (e *entry) shut(h *hold) bool {
+	c := h.claim(e.key)
+	switch mode := modeOf(h.r.Kind); {
+	case c.stay != nil:
+		return false
+	case mode == shared:
+		return e.alone > 0
+	case mode == counted:
+		return e.stays >= c.Limit
 	}
-	return e.stays == 0
+	return e.stays > 0
 }
 
-func (e *entry) add(h *hold) {
-	if h.stay == nil {
-		h.stay = &h.own
+func (e *entry) line() *queue.Queue[*waiter] { return &e.waiters }
+
+// changed forgets a key that is free. Those who wait for one that has just come free are about to be served.
+func (e *entry) changed(l *Locker) {
+	if e.stays == 0 && e.waiters.First() == nil {
+		delete(l.keys, e.key)
+		l.spare = e
 	}
-	if h.stay.holds == 0 {
+}
+
+func (e *entry) add(c *claim) {
+	if c.stay == nil {
+		c.stay = &c.own
+	}
+	if c.stay.holds == 0 {
 		e.stays++
 	}
-	h.stay.holds++
-	if modeOf(h.r.Kind) != shared {
+	c.stay.holds++
+	if modeOf(c.of.r.Kind) != shared {
 		e.alone++
 	}
-	h.entry = e
-	e.holds.Join(&h.place, h)
+	c.entry = e
+	e.holds.Join(&c.place, c)
 }
 
-// remove takes h out and reports whether it was there, as a hold or in the queue.
-func (e *entry) remove(h *hold) bool {
-	if !h.place.Leave() {
-		return false
+// remove takes c, which is in, out of its entry.
+func (c *claim) remove() {
+	c.place.Leave()
+	if modeOf(c.of.r.Kind) != shared {
+		c.entry.alone--
 	}
-	if h.stay == nil { // in the queue
-		return true
+	c.stay.holds--
+	if c.stay.holds == 0 {
+		c.entry.stays--
 	}
-	if modeOf(h.r.Kind) != shared {
-		e.alone--
-	}
-	h.stay.holds--
-	if h.stay.holds == 0 {
-		e.stays--
-	}
-	return true
 }
 
 // refusal is what one who gives up is to know about the holders. Their contexts may run code that we know nothing about,
 // so they are only collected here, and looked into after the mutex is unlocked.
 type refusal struct {
-	remaining time.Duration
-	holders   []*hold
+	lock.BusyError
+	holders []*hold
 }
 
-func (e *entry) refusal() refusal {
-	f := refusal{remaining: e.remaining()}
-	for h := range e.holds.All() {
-		if h.Held() {
-			f.holders = append(f.holders, h)
+func (e *entry) refusal(h *hold) (f refusal) {
+	f.Remaining = e.remaining()
+	if h.r.Bounded() {
+		f.Level = e.key
+	}
+	for c := range e.holds.All() {
+		if c.of.Held() {
+			f.holders = append(f.holders, c.of)
 		}
 	}
 	return f
@@ -109,21 +141,22 @@ func (e *entry) refusal() refusal {
 
 // busy makes the error for the caller with ctx.
 func (f refusal) busy(ctx context.Context, waited time.Duration) error {
-	busy := &lock.BusyError{Remaining: f.remaining, Waited: waited}
+	busy := f.BusyError
+	busy.Waited = waited
 	for _, h := range f.holders {
 		busy.HeldBy(ctx, &h.ctx, h.r.Holder)
 	}
-	return busy
+	return &busy
 }
 
 // remaining is the time until all of the holds have ended by themselves, or 0 if one of them never does.
 func (e *entry) remaining() time.Duration {
 	last := time.Duration(math.MinInt64)
-	for h := range e.holds.All() {
-		if h.until == 0 {
+	for c := range e.holds.All() {
+		if c.of.until == 0 {
 			return 0
 		}
-		last = max(last, h.until)
+		last = max(last, c.of.until)
 	}
 	return max(0, last-clock.Now())
 }

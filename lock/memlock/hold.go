@@ -8,7 +8,6 @@ import (
 
 	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/internal/lazyctx"
-	"github.com/latchkey-go/latchkey/internal/queue"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -35,26 +34,23 @@ func modeOf(k lock.Kind) mode {
 // givenBack is how a hold ended that was not lost, or whose holder was told of the loss.
 var givenBack = new(lock.LostError)
 
-// hold is a request from its arrival on: first perhaps in a queue, then holding, then ended.
+// hold is a request from its arrival on: first perhaps in line, then holding, then ended.
 type hold struct {
 	l   *Locker
 	r   lock.Request
 	ctx holdContext
 
-	granted chan struct{}                  // closed when a hold from the queue is granted
-	ended   atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
-	start   time.Duration                  // of holding, by the clock; set once, when granted
-	token   int64                          // likewise
+	ended atomic.Pointer[lock.LostError] // nil until the end, whose first cause wins
+	start time.Duration                  // of holding, by the clock; set once, when granted
+	token int64                          // likewise
 
 	// The Locker's mutex guards the rest.
-	kept  bool               // released with Keep
-	maxed bool               // it is MaxHold that ends it, and not Lease
-	own   stay               // if h begins it
-	entry *entry             // that it was put into; another key's, perhaps, once it is out
-	place queue.Place[*hold] // in its queue or among its holds
-	stay  *stay
-	until time.Duration // when the hold ends by itself, by the clock; 0 if it does not
-	timer *time.Timer
+	kept   bool          // released with Keep
+	maxed  bool          // it is MaxHold that ends it, and not Lease
+	first  claim         // to the key of r, unless there is no limit: then nothing is held
+	levels []claim       // to those of r
+	until  time.Duration // when the hold ends by itself, by the clock; 0 if it does not
+	timer  *time.Timer
 }
 
 // holdContext is the context of a hold.
@@ -72,11 +68,48 @@ func (c *holdContext) Value(key any) any {
 }
 
 func newHold(ctx context.Context, l *Locker, r lock.Request) *hold {
-	h := &hold{l: l, r: r}
+	h := l.request(r)
 	h.ctx.Begin(ctx)
 	h.ctx.link.Join(ctx, h.public(), h)
 	return h
 }
+
+// request returns a hold with the claims of r, and without a context.
+func (l *Locker) request(r lock.Request) *hold {
+	h := &hold{l: l, r: r}
+	if r.Kind != lock.Permit || r.Limit > 0 {
+		h.first.Level, h.first.of = lock.Level{Key: r.Key, Limit: r.Limit}, h
+	}
+	for _, level := range r.Levels {
+		h.levels = append(h.levels, claim{Level: level, of: h})
+	}
+	return h
+}
+
+// claims yields what h wants or has.
+func (h *hold) claims(yield func(*claim) bool) {
+	if h.first.of == nil || !yield(&h.first) {
+		return
+	}
+	for i := range h.levels {
+		if !yield(&h.levels[i]) {
+			return
+		}
+	}
+}
+
+// claim returns that of h to key, or nil if there is none.
+func (h *hold) claim(key string) *claim {
+	for c := range h.claims {
+		if c.Key == key {
+			return c
+		}
+	}
+	return nil
+}
+
+// counts reports whether h takes from a rate. What re-enters does not.
+func (h *hold) counts() bool { return h.r.Rate != lock.Rate{} && h.first.stay == nil }
 
 // public is what the caller of Acquire gets.
 func (h *hold) public() lock.Hold {

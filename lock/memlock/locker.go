@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
+	"github.com/latchkey-go/latchkey/internal/queue"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -29,13 +30,21 @@ var (
 )
 
 // Locker is a [lock.Locker] for all kinds of lock, each key served in the order of arrival. Exclusive, Fair, Fenced, Spin
-// and Write are one lock to it. Create a Locker with New; it needs no closing, and memory goes only to keys that are held.
+// and Write are one lock to it. Create a Locker with New; it needs no closing, and memory goes only to keys that are held, and
+// to those of which a permit was given within the interval of a Rate.
+//
+// Each key of a Permit with Levels is re-entered by itself: what an ancestor of the call holds, as its Key or as a level, is not taken
+// again, and the others are. Who waits stands in the line of one key that is full, by the time of arrival. When it is the first there
+// and the key has room, but another one is full, it moves to the line of that one: behind those who arrived before it, and ahead of
+// those who came later. A call that re-enters its Key takes nothing from the Rate.
 type Locker struct {
-	mu    sync.Mutex
-	keys  map[string]*entry // those with a hold
-	spare *entry            // for the next key, as the last one is often gone by then
-	token int64             // the last one given to a Fenced hold of any key
-	turns map[string]*turn  // the newest of each key; nil until there is one
+	mu      sync.Mutex
+	keys    map[string]*entry // those with a hold
+	spare   *entry            // for the next key, as the last one is often gone by then
+	rates   map[string]*rate  // of keys with permits given lately; nil until there is one
+	token   int64             // the last one given to a Fenced hold of any key
+	arrived uint64            // the number of the last one that got in line
+	turns   map[string]*turn  // the newest of each key; nil until there is one
 }
 
 var _ lock.Locker = (*Locker)(nil)
@@ -61,8 +70,11 @@ func (l *Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 	return h.public(), nil
 }
 
-// ForceUnlock ends all holds of key, whoever has them, with a cause that matches ErrLost, and reports whether there were
-// any. Those who wait for the lock are served. It is meant for tests and for operators.
+// ServesLevels returns nil, as all keys can be taken together; see [lock.Locker].
+func (l *Locker) ServesLevels(...string) error { return nil }
+
+// ForceUnlock ends all holds of key, whoever has them, as their Key or as a level, with a cause that matches ErrLost, and reports
+// whether there were any. Those who wait for the lock are served. It is meant for tests and for operators.
 func (l *Locker) ForceUnlock(key string) bool {
 	l.mu.Lock()
 	e := l.keys[key]
@@ -70,109 +82,186 @@ func (l *Locker) ForceUnlock(key string) bool {
 		l.mu.Unlock()
 		return false
 	}
-	holds := slices.Collect(e.holds.All())
+	claims := slices.Collect(e.holds.All())
 	l.mu.Unlock()
-	for _, h := range holds {
-		h.lose(errForced)
-		l.dropKept(h)
+	for _, c := range claims {
+		c.of.lose(errForced)
+		l.dropKept(c.of)
 	}
 	return true
 }
 
-// take makes h hold its lock, or returns why not and leaves nothing behind.
+// take makes h hold what it wants, or returns why not and leaves nothing behind.
 func (l *Locker) take(ctx context.Context, h *hold) error {
-	above := l.above(h.ctx.link.Ancestors(), h.r.Key)
-	granted, f, err := l.arrive(h, above)
+	w, f, err := l.arrive(h, l.above(h.ctx.link.Ancestors(), h))
 	switch {
-	case granted:
-		return nil
-	case err == nil && h.r.Wait == 0:
+	case w != nil:
+		err = l.wait(ctx, w)
+	case f != nil:
 		err = f.busy(ctx, 0)
-	case err == nil:
-		return l.wait(ctx, h)
 	}
-	h.ctx.End(nil)
+	if err != nil {
+		h.ctx.End(nil)
+	}
 	return err
 }
 
-// above returns those of ancestors that are holds of key and l. It runs code of other Lockers, so the mutex must not be
-// locked.
-func (l *Locker) above(ancestors iter.Seq[lock.Hold], key string) []*hold {
+// above returns those of ancestors that are holds of l and have a key that h wants. It runs code of other Lockers, so the mutex must
+// not be locked.
+func (l *Locker) above(ancestors iter.Seq[lock.Hold], h *hold) []*hold {
 	var holds []*hold
 	for a := range ancestors {
 		p, ok := a.(interface{ private() *hold })
-		if !ok {
+		if !ok || p.private().l != l {
 			continue
 		}
-		if h := p.private(); h.l == l && h.r.Key == key {
-			holds = append(holds, h)
+		for c := range h.claims {
+			if p.private().claim(c.Key) != nil {
+				holds = append(holds, p.private())
+				break
+			}
 		}
 	}
 	return holds
 }
 
-// arrive grants h, or puts it in the queue if it may wait, or returns why it is refused: err, or else f.
-func (l *Locker) arrive(h *hold, above []*hold) (granted bool, f refusal, err error) {
+// arrive grants h, or puts it in line if it may wait, or returns why it is refused: err, or else f.
+func (l *Locker) arrive(h *hold, above []*hold) (w *waiter, f *refusal, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.keys[h.r.Key]
-	if e == nil {
-		if e = l.spare; e == nil {
-			e = new(entry)
-		}
-		l.spare = nil
-		l.keys[h.r.Key] = e
-	}
-	granted, err = e.admit(h, above)
+	g, err := l.obstacle(h, above, nil)
 	switch {
-	case granted:
-		l.grant(e, h)
 	case err != nil:
+		return nil, nil, err
+	case g == nil:
+		l.grant(h)
+		return nil, nil, nil
 	case h.r.Wait == 0:
-		f = e.refusal()
-	default:
-		h.granted, h.entry = make(chan struct{}), e
-		e.queue.Join(&h.place, h)
+		refusal := g.refusal(h)
+		return nil, &refusal, nil
 	}
-	return granted, f, err
+	l.arrived++
+	w = &waiter{hold: h, above: above, number: l.arrived, done: make(chan struct{})}
+	l.queue(w, g)
+	return w, nil, nil
 }
 
-// wait returns nil once h, which is in the queue, has been granted.
-func (l *Locker) wait(ctx context.Context, h *hold) error {
+// waiter is a request in line.
+type waiter struct {
+	*hold
+	above  []*hold // that it may re-enter
+	number uint64  // in the order of arrival
+	done   chan struct{}
+	err    error // why it is refused after all; set before done is closed
+
+	// The Locker's mutex guards the rest.
+	at    gate
+	place queue.Place[*waiter] // in the line of at
+}
+
+// obstacle returns where h has to wait now, if it came by itself or is w, the first in a line. It returns nil if h can have all that it
+// wants, and an error if it must not even wait. The stays that h re-enters are noted in its claims.
+func (l *Locker) obstacle(h *hold, above []*hold, w *waiter) (gate, error) {
+	for c := range h.claims {
+		if err := c.join(l.keys[c.Key], above); err != nil {
+			return nil, err
+		}
+	}
+	if w != nil && w.at.shut(h) {
+		return w.at, nil
+	}
+	closed := func(g gate) bool {
+		first := g.line().First()
+		return first != nil && (w == nil || first.number < w.number) || g.shut(h)
+	}
+	for c := range h.claims {
+		if e := l.keys[c.Key]; e != nil && c.stay == nil && closed(e) {
+			return e, nil
+		}
+	}
+	if r := l.rates[h.r.Key]; r != nil && h.counts() && closed(r) {
+		return r, nil
+	}
+	return nil, nil
+}
+
+// queue puts w into the line of g, by its arrival.
+func (l *Locker) queue(w *waiter, g gate) {
+	w.at = g
+	defer g.changed(l)
+	if w.number == l.arrived {
+		g.line().Join(&w.place, w)
+		return
+	}
+	var ahead *waiter
+	for o := range g.line().All() { // mostly the first came later, as w was the first elsewhere
+		if o.number > w.number {
+			break
+		}
+		ahead = o
+	}
+	if ahead == nil {
+		g.line().Lead(&w.place, w)
+		return
+	}
+	w.place.Follow(&ahead.place, w)
+}
+
+// serve lets those who are first in line at g have what they want, or wait for it elsewhere.
+func (l *Locker) serve(g gate) {
+	for w := g.line().First(); w != nil; w = g.line().First() {
+		next, err := l.obstacle(w.hold, w.above, w)
+		if next == g {
+			break
+		}
+		w.place.Leave()
+		if next != nil {
+			l.queue(w, next)
+			continue
+		}
+		if w.err = err; err == nil {
+			l.grant(w.hold)
+		}
+		close(w.done)
+	}
+	g.changed(l)
+}
+
+// wait returns nil once w, which is in line, has been granted.
+func (l *Locker) wait(ctx context.Context, w *waiter) error {
 	start := time.Now()
 	var timeout <-chan time.Time
-	if h.r.Wait > 0 {
-		timer := time.NewTimer(h.r.Wait)
+	if w.r.Wait > 0 {
+		timer := time.NewTimer(w.r.Wait)
 		defer timer.Stop()
 		timeout = timer.C
 	}
 	select {
-	case <-h.granted:
+	case <-w.done:
 	case <-ctx.Done():
 	case <-timeout:
-		if f, left := l.leave(h); left {
-			h.ctx.End(nil)
-			return f.busy(ctx, time.Since(start))
-		}
-		// Granted at the last moment: a caller who was ready to wait for the lock has no reason to refuse it.
 	}
-	if ctx.Err() != nil {
-		// Whether still in the queue or just granted, this passes the turn on to the next.
-		h.end(givenBack, nil)
+	switch f, left := l.leave(w); {
+	case ctx.Err() != nil:
+		w.end(givenBack, nil) // if it has just been granted, the next gets its turn
 		return context.Cause(ctx)
+	case left:
+		return f.busy(ctx, time.Since(start))
 	}
-	return nil
+	// Granted at the last moment, perhaps: a caller who was ready to wait for the lock has no reason to refuse it.
+	return w.err
 }
 
-// leave takes h out of the queue, or reports false if h is not there anymore because it has been granted.
-func (l *Locker) leave(h *hold) (f refusal, left bool) {
+// leave takes w out of its line, or reports false if it is not there anymore because its turn has come.
+func (l *Locker) leave(w *waiter) (f refusal, left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h.stay != nil || !h.place.In() {
+	if !w.place.In() {
 		return f, false
 	}
-	f = h.entry.refusal()
-	l.remove(h)
+	f = w.at.refusal(w.hold)
+	w.place.Leave()
+	l.serve(w.at)
 	return f, true
 }
 
@@ -222,33 +311,49 @@ func (l *Locker) extend(h *hold, d time.Duration) (over error) {
 	return nil
 }
 
-// grant makes h a hold of e from now on. Its clock starts here, and not in the goroutine that waits for it, so that a
+// grant gives h all that it wants from now on. Its clock starts here, and not in the goroutine that waits for it, so that a
 // holder who is slow to wake up does not get a longer lease.
-func (l *Locker) grant(e *entry, h *hold) {
-	e.add(h)
+func (l *Locker) grant(h *hold) {
+	counts := h.counts()
+	for c := range h.claims {
+		l.entry(c.Key).add(c)
+	}
 	if h.r.Kind == lock.Fenced {
 		l.token++
 		h.token = l.token
 	}
 	h.begin()
+	if counts {
+		l.give(h)
+	}
 }
 
-// remove takes h from wherever it is, at most once, and grants what has become possible.
+// entry returns the entry of key, which is new if nobody has it.
+func (l *Locker) entry(key string) *entry {
+	e := l.keys[key]
+	if e == nil {
+		if e = l.spare; e == nil {
+			e = new(entry)
+		}
+		l.spare = nil
+		e.key = key
+		l.keys[key] = e
+	}
+	return e
+}
+
+// remove takes from h what it holds, at most once, and grants what has become possible.
 func (l *Locker) remove(h *hold) {
 	if h.timer != nil {
 		h.timer.Stop()
 	}
-	e := h.entry
-	if !e.remove(h) {
+	if !h.first.place.In() {
 		return
 	}
-	for w := e.queue.First(); w != nil && e.admitStranger(w); w = e.queue.First() {
-		w.place.Leave()
-		l.grant(e, w)
-		close(w.granted)
+	for c := range h.claims {
+		c.remove()
 	}
-	if e.stays == 0 { // then nobody waits either: a lock that is free admits everyone
-		delete(l.keys, h.r.Key)
-		l.spare = e
+	for c := range h.claims {
+		l.serve(c.entry)
 	}
 }

@@ -13,19 +13,23 @@ func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
 	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
 		return err
 	}
-	above := l.above(lock.Ancestors(ctx), r.Key)
-	h := &hold{l: l, r: r}
-	l.mu.Lock()
-	e := l.keys[r.Key]
-	if e == nil {
-		l.mu.Unlock()
-		return nil
-	}
-	granted, err := e.admit(h, above)
-	f := e.refusal()
-	l.mu.Unlock()
-	if granted || err != nil {
+	h := l.request(r)
+	above := l.above(lock.Ancestors(ctx), h)
+	f, err := l.peek(h, above)
+	if f == nil {
 		return err
 	}
 	return f.busy(ctx, 0)
+}
+
+// peek returns why h can't be had at once: err, or else f, or neither.
+func (l *Locker) peek(h *hold, above []*hold) (*refusal, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g, err := l.obstacle(h, above, nil)
+	if g == nil {
+		return nil, err
+	}
+	f := g.refusal(h)
+	return &f, nil
 }

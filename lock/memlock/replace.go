@@ -16,7 +16,7 @@ func (l *Locker) Replace(ctx context.Context, r lock.Request) (newest context.Co
 	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
 		return nil, nil, err
 	}
-	if len(l.above(lock.Ancestors(ctx), r.Key)) > 0 {
+	if r.Levels = nil; len(l.above(lock.Ancestors(ctx), l.request(r))) > 0 { // what re-enters has its Key already
 		return ctx, func() {}, nil
 	}
 	newest, end := context.WithCancelCause(ctx)
