@@ -234,6 +234,24 @@ func TestReplacePassesOn(t *testing.T) {
 	}
 }
 
+// ServesLevels is that of the locker behind, if it has one.
+func TestServesLevelsPassesOn(t *testing.T) {
+	type server interface{ ServesLevels(keys ...string) error }
+	bare := guardtest.Record(struct{ lock.Locker }{memlock.New()})
+	if err := bare.ServesLevels("a"); !errors.Is(err, lock.ErrUnsupported) {
+		t.Errorf("ServesLevels of a locker without it = %v, want ErrUnsupported", err)
+	}
+	for _, l := range []lock.Locker{guardtest.New(), guardtest.PassThrough()} {
+		if err := l.(server).ServesLevels("a", "b"); err != nil {
+			t.Errorf("%T: ServesLevels() = %v", l, err)
+		}
+		r := lock.Request{Key: "a", Kind: lock.Permit, Limit: 1, Levels: []lock.Level{{Key: "b", Limit: 1}}}
+		if _, err := l.Acquire(t.Context(), r); err != nil {
+			t.Errorf("%T: Acquire() = %v", l, err)
+		}
+	}
+}
+
 func TestPassThrough(t *testing.T) {
 	l, events := guardtest.PassThrough(), new(guardtest.Events)
 	nest(t, l, events, "1", "a", "b")

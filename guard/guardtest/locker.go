@@ -122,6 +122,15 @@ func (l *Locker) Replace(ctx context.Context, r lock.Request) (turn context.Cont
 	return inner.Replace(ctx, r)
 }
 
+// ServesLevels is that of the recorded locker, or ErrUnsupported if it has none.
+func (l *Locker) ServesLevels(keys ...string) error {
+	inner, ok := l.inner.(interface{ ServesLevels(keys ...string) error })
+	if !ok {
+		return fmt.Errorf("%w: a %T has no levels and no rates", lock.ErrUnsupported, l.inner)
+	}
+	return inner.ServesLevels(keys...)
+}
+
 func (l *Locker) faultsOf(key string) ([]Fault, time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -45,6 +45,9 @@ func (l *passThrough) Replace(ctx context.Context, r lock.Request) (turn context
 	return ctx, func() {}, nil
 }
 
+// ServesLevels returns nil, as nothing is counted.
+func (l *passThrough) ServesLevels(...string) error { return nil }
+
 // pass is a hold of PassThrough.
 type pass struct {
 	ctx      context.Context
