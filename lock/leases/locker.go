@@ -82,6 +82,9 @@ func (l *Locker) valid(ctx context.Context, r lock.Request) error {
 	if err := l.Serves(r.Kind); err != nil {
 		return err
 	}
+	if r.Bounded() {
+		return fmt.Errorf("%w: this lock service has no levels and no rates", lock.ErrUnsupported)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
