@@ -15,7 +15,7 @@ type brokenLocker struct {
 }
 
 // broken are Lockers that break all the promises there are.
-var broken = slices.Concat(brokenInGeneral, brokenOwners, brokenReplacers, brokenPeekers, brokenGatherers)
+var broken = slices.Concat(brokenInGeneral, brokenOwners, brokenReplacers, brokenPeekers, brokenGatherers, brokenLevels)
 
 var brokenInGeneral = []brokenLocker{
 	{"no exclusion", noExclusion, lock.Exclusive, "one owner at a time"},

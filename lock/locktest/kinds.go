@@ -190,6 +190,7 @@ func (s *scene) token(h lock.Hold, last int64) int64 {
 var permits = []promise{
 	{name: "as many owners as the limit", check: asManyAsLimit},
 	{name: "never more owners than the limit", check: neverMoreThanLimit},
+	{name: "limits change from call to call", check: limitsChange},
 }
 
 func asManyAsLimit(s *scene) {
@@ -229,4 +230,23 @@ func neverMoreThanLimit(s *scene) {
 		}
 		return nil
 	})
+}
+
+// Each call goes by the limit that it names itself, also if it waits.
+func limitsChange(s *scene) {
+	with := func(limit int, wait time.Duration) lock.Request { return s.own(lock.Request{Limit: limit, Wait: wait}) }
+	var holds []lock.Hold
+	for _, limit := range []int{2, 2, 3, 5} {
+		holds = append(holds, s.acquire(s.Context(), with(limit, 0)))
+	}
+	s.start(s.Context(), with(4, 0)).fails(lock.ErrBusy)
+	waiter := s.start(s.Context(), with(2, -1))
+	s.pause()
+	for _, h := range holds[1:] {
+		s.release(h)
+	}
+	s.release(waiter.held())
+	s.start(s.Context(), with(1, 0)).fails(lock.ErrBusy)
+	s.release(holds[0])
+	s.release(s.acquire(s.Context(), with(1, -1)))
 }

@@ -100,7 +100,7 @@ var special = map[lock.Kind][]promise{
 	lock.Read:   reading,
 	lock.Write:  writing,
 	lock.Fenced: fenced,
-	lock.Permit: permits,
+	lock.Permit: slices.Concat(permits, levels, rates),
 }
 
 func (s *suite) has(k lock.Kind) bool { return slices.Contains(s.kinds, k) }

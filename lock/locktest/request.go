@@ -56,6 +56,7 @@ func keysWakeWaiters(s *scene) {
 var requests = []promise{
 	{name: "invalid requests are refused", check: invalidRefused},
 	{name: "other kinds are not supported", check: othersUnsupported},
+	{name: "levels and rates are served by those who say so", check: boundsUnsupported},
 }
 
 func invalidRefused(s *scene) {
@@ -93,6 +94,17 @@ func othersUnsupported(s *scene) {
 		}
 	}
 	s.free()
+}
+
+// The others refuse them at once.
+func boundsUnsupported(s *scene) {
+	for _, r := range []lock.Request{permit(-1, s.level("", 1), s.level("a", 1)), s.rated(1, 2, time.Minute), s.rated(0, 2, time.Minute)} {
+		if l, ok := s.locker.(leveler); !s.suite.has(lock.Permit) || !ok || l.ServesLevels(r.Key, r.Key+"a") != nil {
+			s.start(s.Context(), r).fails(lock.ErrUnsupported)
+			continue
+		}
+		s.release(s.acquire(s.Context(), r))
+	}
 }
 
 // leaks are what must not be left behind.
