@@ -20,7 +20,7 @@ type gate interface {
 	// line is those who wait.
 	line() *queue.Queue[*waiter]
 	// refusal is what h is to know if it gives up here.
-	refusal(h *hold) refusal
+	refusal(h *hold) *refusal
 	// changed is called after each change of the line or of what is given.
 	changed(l *Locker)
 }
@@ -31,7 +31,7 @@ type entry struct {
 	holds   queue.Queue[*claim] // all of one family of kinds; also those released with Keep, until that ends
 	waiters queue.Queue[*waiter]
 	stays   int // different ones among holds
-	alone   int // those of the holds that are not shared
+	writers int // those of the holds that are not readers
 }
 
 // claim is what a hold wants or has of one key: that of the request, or of one of its levels. The Locker's mutex guards it.
@@ -71,12 +71,12 @@ func (c *claim) join(e *entry, above []*hold) error {
 // shut implements gate.
 func (e *entry) shut(h *hold) bool {
 	c := h.claim(e.key)
-	switch mode := modeOf(h.r.Kind); {
+	switch {
 	case c.stay != nil:
 		return false
-	case mode == shared:
-		return e.alone > 0
-	case mode == counted:
+	case h.r.Kind == lock.Read:
+		return e.writers > 0
+	case h.r.Kind == lock.Permit:
 		return e.stays >= c.Limit
 	}
 	return e.stays > 0
@@ -100,8 +100,8 @@ func (e *entry) add(c *claim) {
 		e.stays++
 	}
 	c.stay.holds++
-	if modeOf(c.of.r.Kind) != shared {
-		e.alone++
+	if c.of.r.Kind != lock.Read {
+		e.writers++
 	}
 	c.entry = e
 	e.holds.Join(&c.place, c)
@@ -110,8 +110,8 @@ func (e *entry) add(c *claim) {
 // remove takes c, which is in, out of its entry.
 func (c *claim) remove() {
 	c.place.Leave()
-	if modeOf(c.of.r.Kind) != shared {
-		c.entry.alone--
+	if c.of.r.Kind != lock.Read {
+		c.entry.writers--
 	}
 	c.stay.holds--
 	if c.stay.holds == 0 {
@@ -126,8 +126,8 @@ type refusal struct {
 	holders []*hold
 }
 
-func (e *entry) refusal(h *hold) (f refusal) {
-	f.Remaining = e.remaining()
+func (e *entry) refusal(h *hold) *refusal {
+	f := &refusal{BusyError: lock.BusyError{Remaining: e.remaining()}}
 	if h.r.Bounded() {
 		f.Level = e.key
 	}
@@ -140,13 +140,12 @@ func (e *entry) refusal(h *hold) (f refusal) {
 }
 
 // busy makes the error for the caller with ctx.
-func (f refusal) busy(ctx context.Context, waited time.Duration) error {
-	busy := f.BusyError
-	busy.Waited = waited
+func (f *refusal) busy(ctx context.Context, waited time.Duration) error {
+	f.Waited = waited
 	for _, h := range f.holders {
-		busy.HeldBy(ctx, &h.ctx, h.r.Holder)
+		f.HeldBy(ctx, &h.ctx, h.r.Holder)
 	}
-	return &busy
+	return &f.BusyError
 }
 
 // remaining is the time until all of the holds have ended by themselves, or 0 if one of them never does.

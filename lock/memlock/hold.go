@@ -11,26 +11,6 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// mode is what a kind means to others who want the key.
-type mode uint8
-
-const (
-	exclusive mode = iota
-	shared
-	counted
-)
-
-func modeOf(k lock.Kind) mode {
-	switch k {
-	case lock.Read:
-		return shared
-	case lock.Permit:
-		return counted
-	default:
-		return exclusive
-	}
-}
-
 // givenBack is how a hold ended that was not lost, or whose holder was told of the loss.
 var givenBack = new(lock.LostError)
 
@@ -65,13 +45,6 @@ func (c *holdContext) Value(key any) any {
 		return link
 	}
 	return c.Context.Value(key)
-}
-
-func newHold(ctx context.Context, l *Locker, r lock.Request) *hold {
-	h := l.request(r)
-	h.ctx.Begin(ctx)
-	h.ctx.link.Join(ctx, h.public(), h)
-	return h
 }
 
 // request returns a hold with the claims of r, and without a context.
@@ -145,7 +118,10 @@ func (h *hold) Keep(ctx context.Context, d time.Duration) error {
 	if err := h.finish(); err != nil {
 		return err
 	}
-	h.l.keep(h, d)
+	h.l.mu.Lock()
+	defer h.l.mu.Unlock()
+	h.kept = true
+	h.endAt(later(clock.Now(), d), func() { h.l.drop(h) })
 	return nil
 }
 
@@ -167,8 +143,10 @@ func (h *hold) Extend(_ context.Context, d time.Duration) error {
 // Remaining returns how long the hold goes on by itself: 0 once it has ended, and the longest Duration if it has no end.
 func (h *hold) Remaining() time.Duration {
 	var until time.Duration
-	if h.limited() {
-		until = h.l.until(h)
+	if h.r.Lease > 0 || h.r.MaxHold > 0 {
+		h.l.mu.Lock()
+		until = h.until
+		h.l.mu.Unlock()
 	}
 	switch {
 	case !h.Held():
@@ -182,19 +160,15 @@ func (h *hold) Remaining() time.Duration {
 // begin starts the clock of a hold that has just been granted.
 func (h *hold) begin() {
 	h.start = clock.Now()
-	switch {
-	case h.r.Lease > 0:
-		h.limit(later(h.start, h.r.Lease))
-	case h.limited():
-		h.limit(0)
+	var end time.Duration
+	if h.r.Lease > 0 {
+		end = later(h.start, h.r.Lease)
 	}
+	h.limit(end)
 }
 
 // Since implements [clock.Timed].
 func (h *hold) Since() clock.Instant { return clock.Instant(h.start) }
-
-// limited reports whether h ends by itself.
-func (h *hold) limited() bool { return h.r.Lease > 0 || h.r.MaxHold > 0 }
 
 // later is d after t, or as late as can be.
 func later(t, d time.Duration) time.Duration {
@@ -248,15 +222,10 @@ func (h *hold) finish() error {
 	return lock.ErrNotHeld
 }
 
-// lose ends h against the will of its holder.
+// lose ends h against the will of its holder, and then passes the lock on.
 func (h *hold) lose(reason error) {
 	lost := &lock.LostError{Held: clock.Now() - h.start, Reason: reason}
-	h.end(lost, lost)
-}
-
-// end closes h and then passes the lock on.
-func (h *hold) end(how *lock.LostError, cause error) {
-	if h.close(how, cause) {
+	if h.close(lost, lost) {
 		h.l.drop(h)
 	}
 }

@@ -41,16 +41,18 @@ type Locker struct {
 	mu      sync.Mutex
 	keys    map[string]*entry // those with a hold
 	spare   *entry            // for the next key, as the last one is often gone by then
-	rates   map[string]*rate  // of keys with permits given lately; nil until there is one
+	rates   map[string]*rate  // of keys with permits given lately
 	token   int64             // the last one given to a Fenced hold of any key
 	arrived uint64            // the number of the last one that got in line
-	turns   map[string]*turn  // the newest of each key; nil until there is one
+	turns   map[string]*turn  // the newest of each key
 }
 
 var _ lock.Locker = (*Locker)(nil)
 
 // New returns a Locker that holds nothing. Lockers know nothing of each other.
-func New() *Locker { return &Locker{keys: make(map[string]*entry)} }
+func New() *Locker {
+	return &Locker{keys: make(map[string]*entry), rates: make(map[string]*rate), turns: make(map[string]*turn)}
+}
 
 // Acquire takes the lock that r names, as [lock.Locker] says. Each hold has the methods Keep and Extend that [lock.Hold]
 // describes, and the hold of a Fenced lock has Token, with a greater number than any that the Locker gave out before.
@@ -63,8 +65,18 @@ func (l *Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	h := newHold(ctx, l, r)
-	if err := l.take(ctx, h); err != nil {
+	h := l.request(r)
+	h.ctx.Begin(ctx)
+	h.ctx.link.Join(ctx, h.public(), h)
+	w, f, err := l.arrive(h, l.above(h.ctx.link.Ancestors(), h), true)
+	switch {
+	case w != nil:
+		err = l.wait(ctx, w)
+	case f != nil:
+		err = f.busy(ctx, 0)
+	}
+	if err != nil {
+		h.ctx.End(nil)
 		return nil, err
 	}
 	return h.public(), nil
@@ -86,24 +98,15 @@ func (l *Locker) ForceUnlock(key string) bool {
 	l.mu.Unlock()
 	for _, c := range claims {
 		c.of.lose(errForced)
-		l.dropKept(c.of)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range claims {
+		if c.of.kept { // the others are dropped by those who end them
+			l.remove(c.of)
+		}
 	}
 	return true
-}
-
-// take makes h hold what it wants, or returns why not and leaves nothing behind.
-func (l *Locker) take(ctx context.Context, h *hold) error {
-	w, f, err := l.arrive(h, l.above(h.ctx.link.Ancestors(), h))
-	switch {
-	case w != nil:
-		err = l.wait(ctx, w)
-	case f != nil:
-		err = f.busy(ctx, 0)
-	}
-	if err != nil {
-		h.ctx.End(nil)
-	}
-	return err
 }
 
 // above returns those of ancestors that are holds of l and have a key that h wants. It runs code of other Lockers, so the mutex must
@@ -125,20 +128,20 @@ func (l *Locker) above(ancestors iter.Seq[lock.Hold], h *hold) []*hold {
 	return holds
 }
 
-// arrive grants h, or puts it in line if it may wait, or returns why it is refused: err, or else f.
-func (l *Locker) arrive(h *hold, above []*hold) (w *waiter, f *refusal, err error) {
+// arrive grants h, or puts it in line if it may wait, or returns why it is refused: err, or else f. It does none of that if it is only
+// to look.
+func (l *Locker) arrive(h *hold, above []*hold, take bool) (w *waiter, f *refusal, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g, err := l.obstacle(h, above, nil)
 	switch {
-	case err != nil:
-		return nil, nil, err
 	case g == nil:
-		l.grant(h)
-		return nil, nil, nil
-	case h.r.Wait == 0:
-		refusal := g.refusal(h)
-		return nil, &refusal, nil
+		if err == nil && take {
+			l.grant(h)
+		}
+		return nil, nil, err
+	case h.r.Wait == 0 || !take:
+		return nil, g.refusal(h), nil
 	}
 	l.arrived++
 	w = &waiter{hold: h, above: above, number: l.arrived, done: make(chan struct{})}
@@ -241,28 +244,28 @@ func (l *Locker) wait(ctx context.Context, w *waiter) error {
 	case <-ctx.Done():
 	case <-timeout:
 	}
-	switch f, left := l.leave(w); {
+	switch f := l.leave(w); {
 	case ctx.Err() != nil:
-		w.end(givenBack, nil) // if it has just been granted, the next gets its turn
+		_ = w.Release(ctx) // if it has just been granted, the next gets its turn
 		return context.Cause(ctx)
-	case left:
+	case f != nil:
 		return f.busy(ctx, time.Since(start))
 	}
 	// Granted at the last moment, perhaps: a caller who was ready to wait for the lock has no reason to refuse it.
 	return w.err
 }
 
-// leave takes w out of its line, or reports false if it is not there anymore because its turn has come.
-func (l *Locker) leave(w *waiter) (f refusal, left bool) {
+// leave takes w out of its line and returns what it waited for, or nil if it is not there anymore because its turn has come.
+func (l *Locker) leave(w *waiter) *refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !w.place.In() {
-		return f, false
+		return nil
 	}
-	f = w.at.refusal(w.hold)
+	f := w.at.refusal(w.hold)
 	w.place.Leave()
 	l.serve(w.at)
-	return f, true
+	return f
 }
 
 // drop forgets h and serves those who waited for it to go. The context of h has ended by then.
@@ -270,30 +273,6 @@ func (l *Locker) drop(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(h)
-}
-
-// dropKept is drop for a hold that was released with Keep, and nothing for others, which drop themselves.
-func (l *Locker) dropKept(h *hold) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if h.kept {
-		l.remove(h)
-	}
-}
-
-// keep lets h, whose context has ended, stand in the way of strangers for another d.
-func (l *Locker) keep(h *hold, d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	h.kept = true
-	h.endAt(later(clock.Now(), d), func() { l.drop(h) })
-}
-
-// until returns when h ends by itself, by the clock, and 0 if it does not.
-func (l *Locker) until(h *hold) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return h.until
 }
 
 // extend lets h go on for d from now. If it is too late for that, it returns the reason for which h must end.

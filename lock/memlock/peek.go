@@ -14,22 +14,9 @@ func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
 		return err
 	}
 	h := l.request(r)
-	above := l.above(lock.Ancestors(ctx), h)
-	f, err := l.peek(h, above)
+	_, f, err := l.arrive(h, l.above(lock.Ancestors(ctx), h), false)
 	if f == nil {
 		return err
 	}
 	return f.busy(ctx, 0)
-}
-
-// peek returns why h can't be had at once: err, or else f, or neither.
-func (l *Locker) peek(h *hold, above []*hold) (*refusal, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	g, err := l.obstacle(h, above, nil)
-	if g == nil {
-		return nil, err
-	}
-	f := g.refusal(h)
-	return &f, nil
 }

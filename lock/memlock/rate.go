@@ -6,6 +6,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/internal/clock"
 	"github.com/latchkey-go/latchkey/internal/queue"
+	"github.com/latchkey-go/latchkey/lock"
 )
 
 // rate is one key with permits that were given lately. The Locker's mutex guards it.
@@ -26,9 +27,6 @@ func (l *Locker) give(h *hold) {
 	if r == nil {
 		r = &rate{key: h.r.Key}
 		r.timer = time.AfterFunc(h.r.Rate.Interval, func() { l.timed(r) })
-		if l.rates == nil {
-			l.rates = make(map[string]*rate)
-		}
 		l.rates[r.key] = r
 	}
 	r.longest = max(r.longest, h.r.Rate.Interval)
@@ -61,14 +59,13 @@ func (r *rate) shut(h *hold) bool { return r.next(h) > clock.Now() }
 func (r *rate) line() *queue.Queue[*waiter] { return &r.waiters }
 
 // refusal names the time until the next permit, be it for h or for those ahead of it.
-func (r *rate) refusal(h *hold) (f refusal) {
+func (r *rate) refusal(h *hold) *refusal {
 	now := clock.Now()
 	next := max(now, r.next(h))
 	if w := r.waiters.First(); w != nil {
 		next = max(next, r.next(w.hold))
 	}
-	f.Rate, f.Remaining = true, next-now
-	return f
+	return &refusal{BusyError: lock.BusyError{Rate: true, Remaining: next - now}}
 }
 
 // changed forgets what is too old to matter, and sets the timer.

@@ -32,9 +32,6 @@ func (l *Locker) setTurn(key string, t *turn) (older *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	older = l.turns[key]
-	if l.turns == nil {
-		l.turns = make(map[string]*turn)
-	}
 	l.turns[key] = t
 	return older
 }
