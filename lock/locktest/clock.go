@@ -54,9 +54,7 @@ func (s *schedule) seeEnd(c *call) error {
 		sleepUntil(c.due)
 		return s.release(c)
 	}
-	select {
-	case <-c.hold.Context().Done():
-	case <-time.After(time.Until(c.due) + s.patience):
+	if !s.happens(c.hold.Context().Done(), time.Until(c.due)) {
 		return fmt.Errorf("%v is not notified of its end", c)
 	}
 	now, cause := time.Now(), context.Cause(c.hold.Context())
@@ -80,12 +78,10 @@ func (s *schedule) seeEnd(c *call) error {
 func (s *schedule) check() error {
 	for _, c := range s.model.calls {
 		if c.ended() {
-			select {
-			case <-c.hold.Context().Done():
-				continue
-			case <-time.After(s.patience):
+			if !s.happens(c.hold.Context().Done(), 0) {
 				return fmt.Errorf("the context of %v does not end", c)
 			}
+			continue
 		}
 		cause := context.Cause(c.hold.Context())
 		if now := time.Now(); cause != nil && !c.doubtful(now) && !c.outerDoubtful(now) {

@@ -10,28 +10,14 @@ import (
 
 // ending is how a lock ends that its holder did not release.
 var ending = []promise{
-	{name: "a holder is notified of its end before the next one starts", check: leaseEndNotifiedFirst},
+	// When somebody else has the lock, the context of the one who lost it has ended already: there is nothing to wait for between the two.
+	{name: "a holder is notified of its end before the next one starts", check: notifiedFirst(lock.Request{Lease: endingLease}, lock.ErrLost)},
 	{name: "a released lease ends nothing", check: releasedLeaseEndsNothing},
-	{name: "MaxHold ends a hold", check: maxHoldEnds},
-	{name: "MaxHold ends a longer lease", check: maxHoldCutsLease},
-	{name: "a kept lock stays for a while", check: keptLockStays},
-	{name: "a nested hold keeps the lock beyond the outer one", check: nestedKeepStays},
-}
-
-// When somebody else has the lock, the context of the one who lost it has ended already: there is nothing to wait for
-// between the two.
-func leaseEndNotifiedFirst(s *scene) {
-	s.notifiedFirst(lock.Request{Lease: endingLease}, lock.ErrLost)
-}
-
-// With MaxHold no one can renew a lock for ever.
-func maxHoldEnds(s *scene) {
-	s.notifiedFirst(lock.Request{MaxHold: endingLease}, lock.ErrLost, lock.ErrMaxHold)
-}
-
-// The shorter one of the two counts.
-func maxHoldCutsLease(s *scene) {
-	s.notifiedFirst(lock.Request{MaxHold: endingLease, Lease: time.Minute}, lock.ErrLost, lock.ErrMaxHold)
+	// With MaxHold no one can renew a lock for ever.
+	{name: "MaxHold ends a hold", check: notifiedFirst(lock.Request{MaxHold: endingLease}, lock.ErrLost, lock.ErrMaxHold)},
+	{name: "MaxHold ends a longer lease", check: notifiedFirst(lock.Request{MaxHold: endingLease, Lease: time.Minute}, lock.ErrLost, lock.ErrMaxHold)},
+	{name: "a kept lock stays for a while", check: holding[keeper](keptLockStays)},
+	{name: "a nested hold keeps the lock beyond the outer one", check: holding[keeper](nestedKeepStays)},
 }
 
 // endingLease is long enough for a locker to keep a part of it that outlasts the pauses of a busy machine: what a locker promises
@@ -39,24 +25,31 @@ func maxHoldCutsLease(s *scene) {
 const endingLease = 4 * lease
 
 // notifiedFirst checks that a hold of r ends after about endingLease for all of causes, and before another one starts.
-func (s *scene) notifiedFirst(r lock.Request, causes ...error) {
+func notifiedFirst(r lock.Request, causes ...error) func(*scene) {
+	return func(s *scene) {
+		start := time.Now()
+		h := s.acquire(s.Context(), s.own(r))
+		next := s.overtakes(h)
+		s.ends(h, causes...)
+		if held := time.Since(start); held < endingLease/2 {
+			s.Errorf("a hold of %v ended after %v", endingLease, held)
+		}
+		s.releases(h, lock.ErrLost)
+		s.releases(h, lock.ErrNotHeld)
+		s.start(s.Context(), s.own(lock.Request{})).fails(lock.ErrBusy) // the late releases did nothing to the next holder
+		s.free(next)
+	}
+}
+
+// overtakes waits for the end of h in line, and checks that its context has ended when the next hold starts.
+func (s *scene) overtakes(h lock.Hold) (next lock.Hold) {
 	s.Helper()
-	start := time.Now()
-	h := s.acquire(s.Context(), s.own(r))
-	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1})).held()
-	own, knows := h.(interface{ Remaining() time.Duration })
+	next = s.start(s.Context(), s.rival(lock.Request{Wait: -1})).held()
+	own, knows := h.(remainer)
 	if late := knows && own.Remaining() == 0; h.Context().Err() == nil && !late { // by its own clock it is over, and a busy process says so late
 		s.Fatal("the next holder started and the last one has not been notified")
 	}
-	s.ends(h, causes...)
-	if held := time.Since(start); held < endingLease/2 {
-		s.Errorf("a hold of %v ended after %v", endingLease, held)
-	}
-	s.releases(h, lock.ErrLost)
-	s.releases(h, lock.ErrNotHeld)
-	s.start(s.Context(), s.own(lock.Request{})).fails(lock.ErrBusy) // the late releases did nothing to the next holder
-	s.release(next)
-	s.free()
+	return next
 }
 
 // A clock that runs on after the release would hit the next holder, or the same call again.
@@ -71,8 +64,7 @@ func releasedLeaseEndsNothing(s *scene) {
 	<-time.After(time.Until(end) + lease/3)
 	s.busy(s.Context())
 	s.alive(h, "a hold without a lease")
-	s.release(h)
-	s.free()
+	s.free(h)
 }
 
 // inTime calls f with a lease until that is long enough to be in time with what f does under it. A slow machine may need a
@@ -95,22 +87,24 @@ type keeper interface {
 	Keep(ctx context.Context, d time.Duration) error
 }
 
+// keep keeps h for a lease from start on.
+func (s *scene) keep(h lock.Hold) (start time.Time) {
+	s.Helper()
+	start = time.Now()
+	if err := h.(keeper).Keep(s.Context(), lease); err != nil {
+		s.Errorf("Keep() = %v", err)
+	}
+	return start
+}
+
 // Keep is optional: a release that takes effect for strangers only after a while, for work that is done once an interval.
 // For the holder it is a release like any other.
 func keptLockStays(s *scene) {
 	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	k, ok := h.(keeper)
-	if !ok {
-		s.release(h)
-		return
-	}
-	start := time.Now()
-	if err := k.Keep(s.Context(), lease); err != nil {
-		s.Errorf("Keep() = %v", err)
-	}
+	start := s.keep(h)
 	s.ends(h, context.Canceled)
 	s.releases(h, lock.ErrNotHeld)
-	if err := k.Keep(s.Context(), lease); !errors.Is(err, lock.ErrNotHeld) {
+	if err := h.(keeper).Keep(s.Context(), lease); !errors.Is(err, lock.ErrNotHeld) {
 		s.Errorf("a second Keep() = %v, want ErrNotHeld", err)
 	}
 	s.freeAfter(context.WithoutCancel(h.Context()), start, lease)
@@ -129,17 +123,7 @@ func (s *scene) freeAfter(ctx context.Context, start time.Time, d time.Duration)
 // The inner work is done once an interval, whatever it is that calls it.
 func nestedKeepStays(s *scene) {
 	outer := s.acquire(s.Context(), s.own(lock.Request{}))
-	inner := s.acquire(outer.Context(), s.own(lock.Request{}))
-	k, ok := inner.(keeper)
-	if !ok {
-		s.release(inner)
-		s.release(outer)
-		return
-	}
-	start := time.Now()
-	if err := k.Keep(s.Context(), lease); err != nil {
-		s.Errorf("Keep() = %v", err)
-	}
+	start := s.keep(s.acquire(outer.Context(), s.own(lock.Request{})))
 	s.alive(outer, "the outer hold")
 	s.release(outer)
 	s.freeAfter(s.Context(), start, lease)

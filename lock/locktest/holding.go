@@ -8,8 +8,8 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// holding is what a hold gives to its owner, until it is released.
-var holding = []promise{
+// held is what a hold gives to its owner, until it is released.
+var held = []promise{
 	{name: "the hold's context carries values", check: contextCarriesValues},
 	{name: "release ends the hold's context", check: releaseEndsContext},
 	{name: "a hold is released once", check: releasedOnce},
@@ -67,8 +67,7 @@ func releasedHoldIsPowerless(s *scene) {
 	next := s.acquire(s.Context(), s.own(lock.Request{Wait: -1}))
 	s.releases(first, lock.ErrNotHeld)
 	s.busy(s.Context())
-	s.release(next)
-	s.free()
+	s.free(next)
 }
 
 // The work is asked to stop, but the lock protects it until it says that it has stopped.
@@ -79,6 +78,5 @@ func holdOutlivesRequest(s *scene) {
 	s.ends(h, errCause)
 	s.pause() // for a Locker that would now release it
 	s.busy(s.Context())
-	s.release(h)
-	s.free()
+	s.free(h)
 }

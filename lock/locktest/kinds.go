@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,8 +63,7 @@ func readersShare(s *scene) {
 	second := s.acquire(s.Context(), s.own(lock.Request{}))
 	s.release(first)
 	s.busy(s.Context())
-	s.release(second)
-	s.free()
+	s.free(second)
 }
 
 // The readers meet under the lock, which they can't one after another.
@@ -104,8 +104,7 @@ func readerDoesNotUpgrade(s *scene) {
 	s.busy(outer.Context())
 	s.release(h)
 	s.release(s.acquire(outer.Context(), s.rival(lock.Request{Wait: -1})))
-	s.release(outer)
-	s.free()
+	s.free(outer)
 }
 
 var writing = []promise{
@@ -137,8 +136,7 @@ func writerDowngrades(s *scene) {
 	s.alive(reader, "the read lock")
 	s.refused(reader.Context(), s.own(lock.Request{}))
 	s.release(s.acquire(s.Context(), s.read(lock.Request{Wait: -1})))
-	s.release(reader)
-	s.free()
+	s.free(reader)
 }
 
 // The same as for writerDowngrades, if it is the lease that ends the writing.
@@ -149,8 +147,7 @@ func lostWriterLeavesReader(s *scene) {
 	other := s.acquire(s.Context(), s.read(lock.Request{Wait: s.suite.patience}))
 	s.busy(s.Context())
 	s.alive(reader, "the read lock")
-	s.release(other)
-	s.release(reader)
+	s.release(other, reader)
 	s.releases(writer, lock.ErrLost)
 	s.free()
 }
@@ -168,8 +165,7 @@ func tokensGrow(s *scene) {
 		last = s.token(h, last)
 		again := s.acquire(h.Context(), s.own(lock.Request{}))
 		last = s.token(again, last-1) // re-entry may have the same
-		s.release(again)
-		s.release(h)
+		s.release(again, h)
 	}
 	s.free()
 }
@@ -214,22 +210,7 @@ func asManyAsLimit(s *scene) {
 
 func neverMoreThanLimit(s *scene) {
 	r := s.own(lock.Request{Limit: 2, Wait: -1})
-	var inside atomic.Int64
-	s.together(6, func(int) error {
-		for range 5 {
-			if err := s.visit(s.Context(), r, func() error {
-				defer inside.Add(-1)
-				if inside.Add(1) > int64(r.Limit) {
-					return errors.New("more owners than the limit hold the lock")
-				}
-				<-time.After(time.Millisecond)
-				return nil
-			}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	s.crowd(s.Context(), func(int, *rand.Rand) (lock.Request, int64) { return r, 1 }, func(inside int64) bool { return inside <= int64(r.Limit) })
 }
 
 // Each call goes by the limit that it names itself, also if it waits.

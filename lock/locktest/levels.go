@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -99,20 +98,14 @@ func endTogether(s *scene) {
 	s.ends(h, lock.ErrLost)
 	s.release(s.acquire(s.Context(), permit(-1, b, a)))
 	s.releases(h, lock.ErrLost)
-	h = s.acquire(s.Context(), permit(-1, a, b))
-	if k, ok := h.(keeper); ok {
-		start := time.Now()
-		if err := k.Keep(s.Context(), lease); err != nil {
-			s.Errorf("Keep() = %v", err)
-		}
+	holding[keeper](func(s *scene) {
+		start := s.keep(s.acquire(s.Context(), permit(-1, a, b)))
 		s.release(s.acquire(s.Context(), permit(-1, b)))
 		if kept := time.Since(start); kept < lease*9/10 {
 			s.Errorf("a level kept for %v came free after %v", lease, kept)
 		}
 		s.release(s.acquire(s.Context(), permit(-1, a)))
-		return
-	}
-	s.release(h)
+	})(s)
 }
 
 // Each key of a call is re-entered by itself.
@@ -132,35 +125,16 @@ func levelsReentered(s *scene) {
 	s.passes(b, c)
 }
 
-// Many calls at a time name some of the levels in some order.
+// Many calls at a time name some of the levels in some order. Most of them wait for ever.
 func anyOrder(s *scene) {
-	all := []lock.Level{s.level("a", 2), s.level("b", 1), s.level("c", 1)}
-	inside := make([]atomic.Int64, len(all))
-	seed := s.suite.seed()
-	s.together(8, func(i int) error {
-		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		for range 12 {
-			var some []lock.Level
-			order := r.Perm(len(all))[:1+r.IntN(len(all))]
-			for _, n := range order {
-				some = append(some, all[n])
-			}
-			wait := max(-1, time.Duration(r.IntN(8)-6)) * time.Millisecond // mostly for ever, and now and then not
-			err := s.visit(s.Context(), permit(wait, some...), func() (err error) {
-				for _, n := range order {
-					defer inside[n].Add(-1)
-					if inside[n].Add(1) > int64(all[n].Limit) {
-						err = errors.New("more owners than the limit hold a level")
-					}
-				}
-				<-time.After(time.Duration(r.IntN(2000)) * time.Microsecond)
-				return err
-			})
-			if err != nil && !errors.Is(err, lock.ErrBusy) {
-				return err
-			}
+	a, b, c := s.level("a", 2), s.level("b", 1), s.level("c", 1)
+	s.crowd(s.Context(), func(_ int, r *rand.Rand) (lock.Request, int64) {
+		var some []lock.Level
+		var weight int64
+		for _, n := range r.Perm(3)[:1+r.IntN(3)] {
+			some, weight = append(some, []lock.Level{a, b, c}[n]), weight+1<<(8*n) // a byte for each level
 		}
-		return nil
-	})
-	s.passes(all[2], all[1], s.level("a", 1))
+		return permit(max(-1, time.Duration(r.IntN(8)-6))*time.Millisecond, some...), weight
+	}, func(inside int64) bool { return inside&0xff <= 2 && inside>>8&0xff <= 1 && inside>>16 <= 1 })
+	s.passes(c, b, s.level("a", 1))
 }

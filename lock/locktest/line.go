@@ -73,7 +73,7 @@ func (s *schedule) owed(w *waiter) bool {
 }
 
 func (s *schedule) awaitOne(otherwise string) error {
-	timer := time.NewTimer(s.patience)
+	timer := time.NewTimer(s.suite.patience)
 	defer timer.Stop()
 	select {
 	case w := <-s.served:

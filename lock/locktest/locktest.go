@@ -91,8 +91,20 @@ func having[T any](check func(*scene)) func(*scene) {
 	}
 }
 
+// holding is the check of an optional method of holds, which those have that are a T.
+func holding[T any](check func(*scene)) func(*scene) {
+	return func(s *scene) {
+		h := s.outer(s.Context())
+		_, ok := h.(T)
+		s.release(h)
+		if ok {
+			check(s)
+		}
+	}
+}
+
 // general are the promises that each kind makes.
-var general = slices.Concat(exclusion, ownership, nesting, waiting, holding, ending, extending, replacing, peeking, gathering, keys, random, leaks)
+var general = slices.Concat(exclusion, ownership, nesting, waiting, held, ending, extending, replacing, peeking, gathering, keys, random, leaks)
 
 // special are the promises that only one kind makes.
 var special = map[lock.Kind][]promise{

@@ -40,19 +40,17 @@ type under struct {
 	detached bool  // with WithoutCancel
 }
 
-type state int
+type state string
 
 const (
-	live     state = iota
-	kept           // released with Keep, which has not ended
-	lost           // and not released yet
-	released       // whatever was before
+	live     state = "live"
+	kept     state = "kept"     // released with Keep, which has not ended
+	lost     state = "lost"     // and not released yet
+	released state = "released" // whatever was before
 )
 
-var stateNames = [...]string{"live", "kept", "lost", "released"}
-
 func (c *call) String() string {
-	return fmt.Sprintf("#%d (%v %q, %s)", c.n, c.r.Kind, c.r.Key[len(c.r.Key)-1:], stateNames[c.state])
+	return fmt.Sprintf("#%d (%v %q, %s)", c.n, c.r.Kind, c.r.Key[len(c.r.Key)-1:], c.state)
 }
 
 // blocks reports whether c keeps strangers out.
@@ -118,19 +116,15 @@ type admission struct {
 	here    bool      // likewise
 }
 
-type outcome int
+type outcome string
 
 const (
-	enters   outcome = iota // as a stranger
-	reenters                // the stay of an ancestor
-	busy
-	refused // with a KindError
-	either  // enters or busy: there is room, but others are in line
+	enters   outcome = "enters"    // as a stranger
+	reenters outcome = "re-enters" // the stay of an ancestor
+	busy     outcome = "busy"
+	refused  outcome = "refused"        // with a KindError
+	either   outcome = "enters or busy" // there is room, but others are in line
 )
-
-var outcomeNames = [...]string{"enters", "re-enters", "busy", "refused", "enters or busy"}
-
-func (o outcome) String() string { return outcomeNames[o] }
 
 // admit says what is to become of r at u, if no call is doubtful.
 func (m *model) admit(u under, r lock.Request) admission {
@@ -200,7 +194,7 @@ func (m *model) add(u under, r lock.Request, h lock.Hold, stay int, from, to tim
 		m.stays++
 		stay = m.stays
 	}
-	c := &call{hold: h, r: r, under: u, n: len(m.calls) + 1, stay: stay}
+	c := &call{hold: h, r: r, under: u, n: len(m.calls) + 1, stay: stay, state: live}
 	if d := r.Lease; d > 0 && (r.MaxHold == 0 || d < r.MaxHold) {
 		c.lasts(d, from, to)
 	} else if r.MaxHold > 0 {

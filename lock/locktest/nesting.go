@@ -16,10 +16,9 @@ var nesting = []promise{
 	{name: "the end of a nested lease frees the lock", check: nestedLeaseEnds},
 }
 
-// pair is two holds of one stay, on a key of their own.
+// pair is two holds of one stay, in a scene with a key of its own.
 type pair struct {
-	s            *scene
-	key          string
+	*scene
 	outer, inner lock.Hold
 }
 
@@ -30,26 +29,14 @@ func (s *scene) pairs(leases func(long time.Duration) (outer, inner time.Duratio
 	s.Helper()
 	var pairs []pair
 	for _, long := range []time.Duration{0, time.Minute} { // both are longer than lease
-		p := pair{s: s, key: s.key + ":" + long.String()}
+		at := *s
+		at.key += ":" + long.String()
 		outer, inner := leases(long)
-		p.outer = s.acquire(s.Context(), s.own(lock.Request{Key: p.key, Lease: outer}))
-		ctx := context.WithoutCancel(p.outer.Context())
-		p.inner = s.acquire(ctx, s.own(lock.Request{Key: p.key, Lease: inner, Wait: -1}))
+		p := pair{scene: &at, outer: at.acquire(s.Context(), at.own(lock.Request{Lease: outer}))}
+		p.inner = at.acquire(context.WithoutCancel(p.outer.Context()), at.own(lock.Request{Lease: inner, Wait: -1}))
 		pairs = append(pairs, p)
 	}
 	return pairs
-}
-
-// busy checks that strangers are refused.
-func (p pair) busy() {
-	p.s.Helper()
-	p.s.start(p.s.Context(), p.s.rival(lock.Request{Key: p.key})).fails(lock.ErrBusy)
-}
-
-// free checks that strangers get the lock.
-func (p pair) free() {
-	p.s.Helper()
-	p.s.release(p.s.acquire(p.s.Context(), p.s.rival(lock.Request{Key: p.key, Wait: -1})))
 }
 
 // An inner declaration does not change an outer one, be that renewed or with a lease of its own.
@@ -60,14 +47,13 @@ func shortNestedLease(s *scene) {
 	}
 	<-time.After(lease / 3) // more than what a Locker may be early with telling
 	for _, p := range pairs {
-		p.busy()
+		p.busy(s.Context())
 		s.alive(p.outer, "the outer hold")
 		s.releases(p.inner, lock.ErrLost)
 		s.releases(p.inner, lock.ErrNotHeld)
-		p.busy()
+		p.busy(s.Context())
 		s.alive(p.outer, "the outer hold")
-		s.release(p.outer)
-		p.free()
+		p.free(p.outer)
 	}
 }
 
@@ -80,10 +66,9 @@ func longNestedLeaseAfterRelease(s *scene) {
 	}
 	<-time.After(lease + lease/3)
 	for _, p := range pairs {
-		p.busy()
+		p.busy(s.Context())
 		s.alive(p.inner, "the nested hold")
-		s.release(p.inner)
-		p.free()
+		p.free(p.inner)
 	}
 }
 
@@ -94,12 +79,11 @@ func longNestedLeaseAfterLoss(s *scene) {
 	}
 	<-time.After(lease / 3)
 	for _, p := range pairs {
-		p.busy()
+		p.busy(s.Context())
 		s.alive(p.inner, "the nested hold")
 		s.releases(p.outer, lock.ErrLost)
-		p.busy()
-		s.release(p.inner)
-		p.free()
+		p.busy(s.Context())
+		p.free(p.inner)
 	}
 }
 
@@ -108,12 +92,8 @@ func nestedLeaseEnds(s *scene) {
 	outer := s.acquire(s.Context(), s.own(lock.Request{}))
 	inner := s.acquire(context.WithoutCancel(outer.Context()), s.own(lock.Request{Lease: lease}))
 	s.release(outer)
-	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1})).held()
-	if inner.Context().Err() == nil {
-		s.Error("the next holder started and the last one has not been notified")
-	}
+	next := s.overtakes(inner)
 	s.ends(inner, lock.ErrLost)
 	s.releases(inner, lock.ErrLost)
-	s.release(next)
-	s.free()
+	s.free(next)
 }

@@ -44,12 +44,10 @@ func nestedReenters(s *scene) {
 	outer := s.acquire(s.Context(), s.own(lock.Request{}))
 	inner := s.acquire(outer.Context(), s.own(lock.Request{}))
 	innermost := s.acquire(inner.Context(), s.own(lock.Request{Wait: -1}))
-	s.release(innermost)
-	s.release(inner)
+	s.release(innermost, inner)
 	s.busy(s.Context())
 	s.alive(outer, "the outer hold")
-	s.release(outer)
-	s.free()
+	s.free(outer)
 }
 
 // The context of an inner hold ends with the outer one, because it derives from it. But the work under it may take a while to
@@ -63,8 +61,7 @@ func reentryOutlivesOuter(s *scene) {
 	s.busy(s.Context())
 	s.release(s.acquire(context.WithoutCancel(inner.Context()), s.own(lock.Request{})))
 	s.busy(s.Context())
-	s.release(inner)
-	s.free()
+	s.free(inner)
 }
 
 // Whoever is in line waits for the outer call, so an inner call behind them would wait for itself.
@@ -73,8 +70,7 @@ func reentryPassesQueue(s *scene) {
 	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
 	s.pause()
 	inner := s.acquire(outer.Context(), s.own(lock.Request{Wait: -1}))
-	s.release(inner)
-	s.release(outer)
+	s.release(inner, outer)
 	s.release(next.held())
 }
 
@@ -105,10 +101,7 @@ func siblingsExclude(s *scene) {
 	s.release(first)
 	held := second.held()
 	s.start(outer.Context(), s.own(lock.Request{})).fails(lock.ErrBusy)
-	s.release(held)
-	s.release(nephew)
-	s.release(outer)
-	s.free()
+	s.free(held, nephew, outer)
 }
 
 func siblingsReenter(s *scene) {
@@ -120,8 +113,7 @@ func siblingsReenter(s *scene) {
 	s.busy(s.Context())
 	s.release(outer)
 	s.busy(s.Context())
-	s.release(second)
-	s.free()
+	s.free(second)
 }
 
 // After its release, a hold gives no right to what others hold, or the same call again, or what it left to an inner call.
@@ -139,8 +131,7 @@ func releasedAncestorIsNone(s *scene) {
 
 	next := s.acquire(s.Context(), s.rival(lock.Request{Wait: -1}))
 	s.start(ctx, s.own(lock.Request{})).fails(lock.ErrBusy)
-	s.release(next)
-	s.free()
+	s.free(next)
 }
 
 func lostAncestorIsNone(s *scene) {
@@ -168,8 +159,7 @@ func withoutCancelKeeps(s *scene) {
 	s.release(lockedOuter)
 	s.alive(inner, "the hold under WithoutCancel")
 	s.busy(s.Context())
-	s.release(inner)
-	s.free()
+	s.free(inner)
 }
 
 // A call that has dropped the context of its hold waits for itself. The error says so, to make that easy to find.
@@ -192,8 +182,7 @@ func busyReportsRelated(s *scene) {
 	check("under NewOwner", lock.NewOwner(outer.Context()), 0, false)
 	s.release(outer)
 	check("under a released outer hold", ctx, 0, false)
-	s.release(h)
-	s.free()
+	s.free(h)
 }
 
 // A call that is kept out by another one of its process may be waiting for itself: the error names that one, by its name if it has one.

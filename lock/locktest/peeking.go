@@ -50,8 +50,7 @@ func peekForetells(s *scene) {
 		s.foretold(lock.NewOwner(h.Context()), s.request(kind, lock.Request{}))
 	}
 	s.foretold(s.Context(), s.own(lock.Request{Key: s.key + "2"}))
-	s.release(h)
-	s.free()
+	s.free(h)
 	s.foretold(s.Context(), s.own(lock.Request{}))
 }
 

@@ -43,7 +43,7 @@ func randomCalls(s *scene) {
 func (s *scene) schedule(seed uint64) *schedule {
 	r := rand.New(rand.NewPCG(seed, 0))
 	c := &schedule{
-		locker: s.locker, patience: s.suite.patience, rand: r, key: fmt.Sprintf("%s:%d:", s.key, seed),
+		scene: s, rand: r, prefix: fmt.Sprintf("%s:%d:", s.key, seed),
 		kinds: []lock.Kind{s.kind}, limit: 1 + r.IntN(3), waits: r.IntN(2) == 0,
 	}
 	family := func(k lock.Kind) bool { return k.Family() == s.kind.Family() }

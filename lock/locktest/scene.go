@@ -121,15 +121,19 @@ func (s *scene) refused(ctx context.Context, r lock.Request) {
 	}
 }
 
-// free checks that the lock can be taken. It may come free with some delay, as after the end of an Acquire in doubt.
-func (s *scene) free() {
+// free releases holds and checks that the lock can be taken then. It may come free with some delay, as after the end of an Acquire in
+// doubt.
+func (s *scene) free(holds ...lock.Hold) {
 	s.Helper()
+	s.release(holds...)
 	s.release(s.acquire(s.Context(), s.rival(lock.Request{Wait: s.suite.patience})))
 }
 
-func (s *scene) release(h lock.Hold) {
+func (s *scene) release(holds ...lock.Hold) {
 	s.Helper()
-	s.releases(h, nil)
+	for _, h := range holds {
+		s.releases(h, nil)
+	}
 }
 
 // releases checks that releasing h gives an error that matches want.

@@ -17,14 +17,13 @@ import (
 // Near the end of a lease, only the Locker knows whether it is over. So no step is made then: the schedule waits until the
 // end has been announced. If a step takes so long that a lease may have ended meanwhile, its result proves nothing and is undone.
 type schedule struct {
-	locker   lock.Locker
-	patience time.Duration
-	rand     *rand.Rand
-	key      string      // what the names of all keys begin with
-	kinds    []lock.Kind // of one family
-	strange  []lock.Kind // of the others
-	limit    int         // of permits
-	waits    bool        // whether some calls wait in line
+	*scene
+	rand    *rand.Rand
+	prefix  string      // what the names of all keys begin with
+	kinds   []lock.Kind // of one family
+	strange []lock.Kind // of the others
+	limit   int         // of permits
+	waits   bool        // whether some calls wait in line
 
 	model   model
 	waiters []*waiter
@@ -53,29 +52,25 @@ func (s *schedule) run(steps int) error {
 	s.served = make(chan *waiter, steps)
 	s.seen = make(map[string]int)
 	err := s.walk(steps)
-	if err == nil {
-		return nil
+	if err != nil {
+		s.giveUp()
+		err = fmt.Errorf("%w\n\t%s", err, strings.Join(s.log, "\n\t"))
 	}
-	s.giveUp()
-	return fmt.Errorf("%w\n\t%s", err, strings.Join(s.log, "\n\t"))
+	return err
 }
 
-// giveUp leaves as little behind as a broken Locker lets it.
+// giveUp leaves as little behind as a broken Locker lets it. There is an error to report already.
 func (s *schedule) giveUp() {
 	for _, w := range s.waiters {
 		w.cancel(errCause)
-	}
-	for range s.waiters {
-		select {
-		case w := <-s.served:
-			if w.hold != nil {
-				_ = w.hold.Release(context.Background()) // there is an error to report already
+		go func() {
+			if a := <-s.served; a.hold != nil {
+				_ = a.hold.Release(context.Background())
 			}
-		case <-time.After(s.patience):
-		}
+		}()
 	}
 	for _, c := range s.model.calls {
-		_ = c.hold.Release(context.Background()) // likewise
+		_ = c.hold.Release(context.Background())
 	}
 }
 
@@ -203,7 +198,7 @@ func choose[T any](s *schedule, from []T) T { return from[s.rand.IntN(len(from))
 func (s *schedule) chance(percent int) bool { return s.rand.IntN(100) < percent }
 
 func (s *schedule) request(key int, kind lock.Kind) lock.Request {
-	r := lock.Request{Key: s.key + string(rune('a'+key)), Kind: kind}
+	r := lock.Request{Key: s.prefix + string(rune('a'+key)), Kind: kind}
 	if kind == lock.Permit {
 		r.Limit = s.limit
 	}
@@ -244,14 +239,7 @@ func (s *schedule) saw(what string) { s.seen[what]++ }
 
 // text is r in the words of the log.
 func (s *schedule) text(r lock.Request) string {
-	text := fmt.Sprintf("%v %q", r.Kind, r.Key[len(s.key):])
-	if r.Lease > 0 {
-		text += fmt.Sprintf(", lease %v", r.Lease)
-	}
-	if r.MaxHold > 0 {
-		text += fmt.Sprintf(", max hold %v", r.MaxHold)
-	}
-	return text
+	return fmt.Sprintf("%v %q, lease %v, max hold %v", r.Kind, r.Key[len(s.prefix):], r.Lease, r.MaxHold)
 }
 
 func (u under) String() string {

@@ -18,7 +18,7 @@ func (s *schedule) enter(u under, r lock.Request) error {
 	s.note("%v, %v: %v", s.text(r), u, want.outcome)
 	start, from := time.Now(), time.Now()
 	hold, err := s.try(u, r)
-	for want.outcome == enters && errors.Is(err, lock.ErrBusy) && time.Since(start) < s.patience {
+	for want.outcome == enters && errors.Is(err, lock.ErrBusy) && time.Since(start) < s.suite.patience {
 		// What was lost may stay in the way until the end of its lease, and a release may be on its way.
 		<-time.After(2 * time.Millisecond)
 		from = time.Now()
@@ -38,7 +38,7 @@ func (s *schedule) enter(u under, r lock.Request) error {
 	if err := s.compare(want, r, hold, err); err != nil {
 		return err
 	}
-	s.saw(want.outcome.String())
+	s.saw(string(want.outcome))
 	if hold != nil {
 		s.note("... got %v", s.model.add(u, r, hold, want.stay, from, to))
 	}
@@ -110,20 +110,11 @@ func (s *schedule) compareBusy(want admission, r lock.Request, err error) error 
 
 // try is an Acquire that returns in any case.
 func (s *schedule) try(u under, r lock.Request) (lock.Hold, error) {
-	w := &waiter{under: u, r: r}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.hold, w.err = s.locker.Acquire(u.context(), r)
-	}()
-	timer := time.NewTimer(s.patience)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return w.hold, w.err
-	case <-timer.C:
+	a := s.start(u.context(), r)
+	if !s.happens(a.done, 0) {
 		return nil, errHangs
 	}
+	return a.hold, a.err
 }
 
 // release gives back the hold of c, perhaps not for the first time.
@@ -203,7 +194,7 @@ func (s *schedule) extend() error {
 	from := time.Now()
 	err := e.Extend(context.Background(), d)
 	to := time.Now()
-	want := [...]error{live: nil, kept: lock.ErrNotHeld, lost: lock.ErrLost, released: lock.ErrNotHeld}[c.state]
+	want := map[state]error{kept: lock.ErrNotHeld, lost: lock.ErrLost, released: lock.ErrNotHeld}[c.state]
 	switch {
 	case c.doubtful(to) && errors.Is(err, lock.ErrLost): // its context will say so
 	case !errors.Is(err, want):

@@ -10,10 +10,10 @@ import (
 
 // waiting is how long an Acquire stays in line, and what it says when it gives up.
 var waiting = []promise{
-	{name: "no wait means one try", check: noWaitIsOneTry},
-	{name: "a limited wait ends", check: limitedWaitEnds},
-	{name: "a limited wait is served", check: limitedWaitServed},
-	{name: "an unbounded wait is served", check: unboundedWaitServed},
+	{name: "no wait means one try", check: waitEnds(0)},
+	{name: "a limited wait ends", check: waitEnds(200 * time.Millisecond)},
+	{name: "a limited wait is served", check: func(s *scene) { s.served(s.suite.patience) }},
+	{name: "an unbounded wait is served", check: func(s *scene) { s.served(-1) }},
 	{name: "busy names the remaining lease", check: busyNamesRemaining},
 	{name: "a cancelled wait leaves the line", check: cancelledWaitLeaves},
 	{name: "a wait ends with the cause of its deadline", check: deadlineKeepsCause},
@@ -22,18 +22,12 @@ var waiting = []promise{
 
 var errCause = errors.New("the cause that the test gave")
 
-func noWaitIsOneTry(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	_ = s.isBusy(lock.Request{})
-	s.release(h)
-	s.free()
-}
-
-func limitedWaitEnds(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	_ = s.isBusy(lock.Request{Wait: 200 * time.Millisecond})
-	s.release(h)
-	s.free()
+func waitEnds(wait time.Duration) func(*scene) {
+	return func(s *scene) {
+		h := s.acquire(s.Context(), s.own(lock.Request{}))
+		_ = s.isBusy(lock.Request{Wait: wait})
+		s.free(h)
+	}
 }
 
 // isBusy checks that r is refused with true details, and not before it has waited.
@@ -56,10 +50,6 @@ func (s *scene) isBusy(r lock.Request) *lock.BusyError {
 	return busy
 }
 
-func limitedWaitServed(s *scene) { s.served(s.suite.patience) }
-
-func unboundedWaitServed(s *scene) { s.served(-1) }
-
 // served checks that release passes the lock to one who waits.
 func (s *scene) served(wait time.Duration) {
 	s.Helper()
@@ -76,8 +66,7 @@ func busyNamesRemaining(s *scene) {
 	if busy := s.isBusy(lock.Request{}); busy.Remaining > time.Minute {
 		s.Errorf("Remaining = %v of a lease of 1m", busy.Remaining)
 	}
-	s.release(h)
-	s.free()
+	s.free(h)
 }
 
 // A client that hangs up neither takes the lock later nor stands in the way of those behind it.
@@ -100,8 +89,7 @@ func deadlineKeepsCause(s *scene) {
 	ctx, cancel := context.WithTimeoutCause(s.Context(), 100*time.Millisecond, errCause)
 	defer cancel()
 	s.start(ctx, s.rival(lock.Request{Wait: -1})).fails(errCause)
-	s.release(h)
-	s.free()
+	s.free(h)
 }
 
 func endedContextTakesNothing(s *scene) {
