@@ -70,9 +70,14 @@ type line struct {
 // wait has a caller get in line, and keep what it gets for d.
 func (n *line) wait(name string, r lock.Request, d time.Duration) {
 	n.t.Helper()
+	n.waitUnder(context.Background(), name, r, d)
+}
+
+func (n *line) waitUnder(ctx context.Context, name string, r lock.Request, d time.Duration) {
+	n.t.Helper()
 	r.Wait = -1
 	n.wg.Go(func() {
-		h, err := n.l.Acquire(context.Background(), r)
+		h, err := n.l.Acquire(ctx, r)
 		if err != nil {
 			n.t.Errorf("%s: Acquire() = %v", name, err)
 			return
@@ -226,6 +231,25 @@ func TestWhoCameFirstIsAhead(t *testing.T) {
 	})
 }
 
+// The first in line stays there while the level is full, also if another one is full by now.
+func TestWaiterStays(t *testing.T) {
+	bubble(t, func(t *testing.T, l *Locker) {
+		n := line{t: t, l: l}
+		a := get(t, t.Context(), l, levels("a1", 0))
+		n.wait("both", levels("b1 a1", 0), 0)
+		b := get(t, t.Context(), l, levels("b1", 0))
+		if _, err := l.Acquire(t.Context(), levels("a1", time.Second)); !errors.Is(err, lock.ErrBusy) { // has the line looked at as it leaves
+			t.Errorf("Acquire() = %v, want busy", err)
+		}
+		full(t, t.Context(), l, "c1 a9", "a")
+		release(t, a)
+		full(t, t.Context(), l, "c1 b9", "b") // where it waits now
+		release(t, b)
+		n.order("both")
+		n.wg.Wait()
+	})
+}
+
 // Who gives up, or goes away, lets those behind it have their turn.
 func TestLeavingALevel(t *testing.T) {
 	bubble(t, func(t *testing.T, l *Locker) {
@@ -281,21 +305,38 @@ func TestReentryOfLevels(t *testing.T) {
 	}
 }
 
+// A call is the newest of its Key, unless it re-enters that.
+func TestReplaceGoesByTheKey(t *testing.T) {
+	bubble(t, func(t *testing.T, l *Locker) {
+		h := get(t, t.Context(), l, levels("a1 b1", 0))
+		for _, tt := range []struct {
+			r        lock.Request
+			reenters bool
+		}{{levels("a1 c1", 0), true}, {levels("b1", 0), true}, {levels("c1 b1", 0), false}, {rated(0, 1, time.Hour), false}} {
+			turn, leave, err := l.Replace(h.Context(), tt.r)
+			if err != nil || (turn == h.Context()) != tt.reenters {
+				t.Errorf("Replace(%+v) re-enters: %v, %v", tt.r, turn == h.Context(), err)
+			}
+			leave()
+		}
+		release(t, h)
+	})
+}
+
 // A call that waits for a level while its ancestor holds the rest goes on without it, if that is released meanwhile.
 func TestAncestorIsReleasedMeanwhile(t *testing.T) {
 	bubble(t, func(t *testing.T, l *Locker) {
-		var wg sync.WaitGroup
+		n := line{t: t, l: l}
 		outer, other := get(t, t.Context(), l, levels("a1", 0)), get(t, t.Context(), l, levels("b1", 0))
-		ctx := context.WithoutCancel(outer.Context())
-		wg.Go(func() { release(t, get(t, ctx, l, levels("a1 b1", -1))) })
-		synctest.Wait()
+		n.waitUnder(context.WithoutCancel(outer.Context()), "nested", levels("a1 b1", 0), 0)
 		release(t, outer)
 		stranger := get(t, t.Context(), l, levels("a1", 0))
 		release(t, other)
-		synctest.Wait()
+		n.order()
 		full(t, t.Context(), l, "b1 a1", "a") // which is waited for now
 		release(t, stranger)
-		wg.Wait()
+		n.order("nested")
+		n.wg.Wait()
 	})
 }
 

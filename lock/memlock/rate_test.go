@@ -91,9 +91,6 @@ func TestRateWithoutLimit(t *testing.T) {
 		r := rated(0, 3, time.Minute)
 		h := get(t, t.Context(), l, r)
 		inner := get(t, h.Context(), l, r)
-		if _, _, err := l.Replace(h.Context(), r); err != nil {
-			t.Errorf("Replace() = %v", err)
-		}
 		release(t, inner)
 		if h.Context().Err() != nil {
 			t.Errorf("the context has ended: %v", context.Cause(h.Context()))
@@ -208,6 +205,11 @@ func TestRatesChange(t *testing.T) {
 		usedUp(t, l, long, time.Hour-time.Second)
 		usedUp(t, l, rated(0, 1, time.Hour), time.Hour)
 		release(t, get(t, t.Context(), l, rated(0, 4, time.Hour)))
+		time.Sleep(2 * time.Hour)
+		release(t, get(t, t.Context(), l, short))
+		usedUp(t, l, rated(0, 1, time.Hour), time.Hour) // which is from now on to be remembered
+		time.Sleep(2 * time.Second)
+		usedUp(t, l, rated(0, 1, time.Hour), time.Hour-2*time.Second)
 	})
 }
 
