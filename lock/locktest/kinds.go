@@ -2,11 +2,8 @@ package locktest
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -28,9 +25,8 @@ func servedInOrder(s *scene) {
 }
 
 // order returns the order in which owners that come one after another are served.
-func (s *scene) order(owners int) []int {
-	var mu sync.Mutex
-	var served []int
+func (s *scene) order(owners int) (order []int) {
+	served := make(chan int, owners)
 	h := s.acquire(s.Context(), s.own(lock.Request{Wait: s.suite.patience}))
 	turns := make(chan int, owners)
 	s.together(owners+1, func(i int) error {
@@ -43,13 +39,14 @@ func (s *scene) order(owners int) []int {
 		}
 		n := <-turns
 		return s.visit(s.Context(), s.own(lock.Request{Wait: -1}), func() error {
-			mu.Lock()
-			defer mu.Unlock()
-			served = append(served, n)
+			served <- n
 			return nil
 		})
 	})
-	return served
+	for range owners {
+		order = append(order, <-served)
+	}
+	return order
 }
 
 var reading = []promise{
@@ -66,28 +63,20 @@ func readersShare(s *scene) {
 	s.free(second)
 }
 
-// The readers meet under the lock, which they can't one after another.
+// Each of them gets the lock while the others have it.
 func readersServedTogether(s *scene) {
-	const readers = 3
 	writer := s.acquire(s.Context(), s.rival(lock.Request{}))
-	met := make(chan struct{})
-	var inside atomic.Int64
-	s.together(readers+1, func(i int) error {
-		if i == readers {
-			s.pause()
-			return writer.Release(s.Context())
-		}
-		return s.visit(s.Context(), s.own(lock.Request{Wait: -1}), func() error {
-			if inside.Add(1) == readers {
-				close(met)
-			}
-			if !s.happens(met, 0) {
-				return errors.New("the readers are served one by one")
-			}
-			return nil
-		})
-	})
-	s.free()
+	var waiters []*attempt
+	for range 3 {
+		waiters = append(waiters, s.start(s.Context(), s.own(lock.Request{Wait: -1})))
+	}
+	s.pause()
+	s.release(writer)
+	var readers []lock.Hold
+	for _, w := range waiters {
+		readers = append(readers, w.held())
+	}
+	s.free(readers...)
 }
 
 // A reader who wants to write would wait for itself, so it is refused at once. Another one under the

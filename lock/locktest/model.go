@@ -93,13 +93,7 @@ func (u under) ancestors() []*call {
 
 // holders are the calls that keep strangers out of key.
 func (m *model) holders(key string) []*call {
-	var calls []*call
-	for _, c := range m.calls {
-		if c.r.Key == key && c.blocks() {
-			calls = append(calls, c)
-		}
-	}
-	return calls
+	return slices.DeleteFunc(slices.Clone(m.calls), func(c *call) bool { return c.r.Key != key || !c.blocks() })
 }
 
 // liveCalls are the calls whose holds are neither released nor lost.
@@ -159,33 +153,25 @@ func (m *model) admit(u under, r lock.Request) admission {
 // room reports whether a stranger with r goes together with the holders.
 func room(r lock.Request, holders []*call) bool {
 	if r.Kind == lock.Permit {
-		return len(stays(holders)) < r.Limit
+		return stays(holders) < r.Limit
 	}
 	writes := func(c *call) bool { return c.r.Kind != lock.Read }
 	return len(holders) == 0 || r.Kind == lock.Read && !slices.ContainsFunc(holders, writes)
 }
 
-func stays(calls []*call) []int {
-	var numbers []int
+func stays(calls []*call) int {
+	numbers := make(map[int]bool)
 	for _, c := range calls {
-		numbers = append(numbers, c.stay)
+		numbers[c.stay] = true
 	}
-	slices.Sort(numbers)
-	return slices.Compact(numbers)
+	return len(numbers)
 }
 
 // related reports whether a live hold is above both u and one of the holders.
 func related(u under, holders []*call) bool {
 	above := u.ancestors()
-	for _, h := range holders {
-		if h.state != live {
-			continue
-		}
-		if slices.ContainsFunc(h.ancestors(), func(c *call) bool { return slices.Contains(above, c) }) {
-			return true
-		}
-	}
-	return false
+	common := func(c *call) bool { return slices.Contains(above, c) }
+	return slices.ContainsFunc(holders, func(h *call) bool { return h.state == live && slices.ContainsFunc(h.ancestors(), common) })
 }
 
 // add notes a hold that r got at u between from and to, in the given stay or in one of its own.

@@ -243,15 +243,9 @@ func (s *schedule) text(r lock.Request) string {
 }
 
 func (u under) String() string {
-	text := "at the root"
+	n := 0 // the root
 	if u.outer != nil {
-		text = fmt.Sprintf("under #%d", u.outer.n)
+		n = u.outer.n
 	}
-	if u.detached {
-		text += " without cancel"
-	}
-	if u.cut {
-		text += " as a new owner"
-	}
-	return text
+	return fmt.Sprintf("under #%d, without cancel: %v, as a new owner: %v", n, u.detached, u.cut)
 }

@@ -55,23 +55,19 @@ func (s *schedule) tooSlow(from, to time.Time, r lock.Request) bool {
 // compare returns what is wrong with the answer to r.
 func (s *schedule) compare(want admission, r lock.Request, hold lock.Hold, err error) error {
 	if (hold == nil) == (err == nil) {
-		return fmt.Errorf("Acquire() = hold %v, %s, want a hold or an error", hold != nil, plain(err))
+		return fmt.Errorf("Acquire() = hold %v, %s, want a hold or an error", hold != nil, fmt.Sprint(err))
 	}
 	switch want.outcome {
-	case enters, reenters:
-		if err != nil {
-			return fmt.Errorf("Acquire() = %w, want a hold", err)
-		}
-	case either:
-		if err != nil && !errors.Is(err, lock.ErrBusy) {
-			return fmt.Errorf("Acquire() = %w, want a hold or ErrBusy", err)
+	case enters, reenters, either:
+		if err != nil && !(want.outcome == either && errors.Is(err, lock.ErrBusy)) {
+			return fmt.Errorf("Acquire() = %w, want that it %s", err, want.outcome)
 		}
 	case busy:
 		return s.compareBusy(want, r, err)
 	case refused:
 		e, ok := errors.AsType[*lock.KindError](err)
 		if !ok || !errors.Is(err, lock.ErrUnsupported) || e.Wanted != r.Kind || e.Held.Family() != want.held.Family() {
-			return fmt.Errorf("Acquire() = %s, want a KindError: held as %v, wanted as %v", plain(err), want.held, r.Kind)
+			return fmt.Errorf("Acquire() = %s, want a KindError: held as %v, wanted as %v", fmt.Sprint(err), want.held, r.Kind)
 		}
 		if e.Held == lock.Read && e.Wanted == lock.Write {
 			s.saw("upgrade refused")
@@ -80,18 +76,10 @@ func (s *schedule) compare(want admission, r lock.Request, hold lock.Hold, err e
 	return nil
 }
 
-// plain is the text of err, which may be nil.
-func plain(err error) string {
-	if err == nil {
-		return "no error"
-	}
-	return err.Error()
-}
-
 func (s *schedule) compareBusy(want admission, r lock.Request, err error) error {
 	e, ok := errors.AsType[*lock.BusyError](err)
 	if !ok {
-		return fmt.Errorf("Acquire() = %s, want a BusyError", plain(err))
+		return fmt.Errorf("Acquire() = %s, want a BusyError", fmt.Sprint(err))
 	}
 	if s.model.waiting[r.Key] > 0 && r.Kind.Family() == lock.Write {
 		return nil // a waiter may have joined the readers by now, and be the relative
@@ -99,11 +87,8 @@ func (s *schedule) compareBusy(want admission, r lock.Request, err error) error 
 	if want.related {
 		s.saw("related")
 	}
-	if e.Related != want.related {
-		return fmt.Errorf("BusyError.Related = %v, want %v", e.Related, want.related)
-	}
-	if e.Here != want.here {
-		return fmt.Errorf("BusyError.Here = %v, want %v", e.Here, want.here)
+	if e.Related != want.related || e.Here != want.here {
+		return fmt.Errorf("%+v, want Related %v and Here %v", *e, want.related, want.here)
 	}
 	return nil
 }
@@ -139,11 +124,11 @@ func (s *schedule) giveBack(c *call, release func() error, then state) error {
 		c.state = then
 		s.sawFirstOfStay("released", c)
 	case was == lost && !errors.Is(err, lock.ErrLost):
-		return fmt.Errorf("the first release of a lost hold gives %s, want ErrLost", plain(err))
+		return fmt.Errorf("the first release of a lost hold gives %s, want ErrLost", fmt.Sprint(err))
 	case was == lost:
 		c.state = released
 	case !errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrLost):
-		return fmt.Errorf("a second release gives %s, want ErrNotHeld", plain(err))
+		return fmt.Errorf("a second release gives %s, want ErrNotHeld", fmt.Sprint(err))
 	}
 	return nil
 }
@@ -198,7 +183,7 @@ func (s *schedule) extend() error {
 	switch {
 	case c.doubtful(to) && errors.Is(err, lock.ErrLost): // its context will say so
 	case !errors.Is(err, want):
-		return fmt.Errorf("Extend() = %s, want %s", plain(err), plain(want))
+		return fmt.Errorf("Extend() = %s, want %s", fmt.Sprint(err), fmt.Sprint(want))
 	case c.state == live && !c.due.IsZero():
 		s.saw("extended")
 		sure, due := c.sure, c.due
