@@ -1,6 +1,7 @@
 package leases
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -148,10 +149,7 @@ func (l *Locker) entry(r lock.Request) *Entry {
 
 // leaseOf returns the lease with which the service is asked for r.
 func (l *Locker) leaseOf(r lock.Request) time.Duration {
-	d := r.Lease
-	if d == 0 {
-		d = l.watchdog
-	}
+	d := cmp.Or(r.Lease, l.watchdog)
 	if r.MaxHold > 0 {
 		d = min(d, r.MaxHold)
 	}

@@ -90,31 +90,16 @@ func (c *claim) queueOnce(ctx context.Context, q Queue, silent time.Time) (*hold
 
 // enterLine is Enter, but returns soon after ctx has ended. An entry that was not granted is freed.
 func (c *claim) enterLine(ctx context.Context, q Queue, e *Entry) (Grant, error) {
-	answers, gone := make(chan answer[Grant]), make(chan struct{})
-	e.turn <- struct{}{} // nobody else has it: the entry is new
-	go func() {
-		var a answer[Grant]
-		a.value, a.err = call(ctx, longest, func(ctx context.Context) (Grant, error) { return q.Enter(ctx, e, c.lease) })
-		<-e.turn
-		if a.err != nil {
-			c.l.remove(e, c.lease, !certain(a.err))
-		}
-		select {
-		case answers <- a:
-		case <-gone:
-			if a.err == nil {
-				c.l.remove(e, c.lease, false)
-			}
-		}
-	}()
-	left := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { close(left) }) })
-	defer stop()
-	select {
-	case a := <-answers:
-		return a.value, a.err
-	case <-left:
-		close(gone)
+	patient, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, leave) })()
+	free := func(err error) { c.l.remove(e, c.lease, err != nil && !certain(err)) }
+	a := ask(patient, e, longest, func(context.Context) (Grant, error) { return q.Enter(ctx, e, c.lease) }, free)
+	switch {
+	case a.open:
 		return Grant{}, context.Cause(ctx)
+	case a.err != nil:
+		free(a.err)
 	}
+	return a.value, a.err
 }
