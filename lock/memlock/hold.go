@@ -26,7 +26,7 @@ type hold struct {
 
 	// The Locker's mutex guards the rest.
 	kept   bool          // released with Keep
-	maxed  bool          // it is MaxHold that ends it, and not Lease
+	reason error         // why it ends by itself
 	first  claim         // to the key of r, unless there is no limit: then nothing is held
 	levels []claim       // to those of r
 	until  time.Duration // when the hold ends by itself, by the clock; 0 if it does not
@@ -180,24 +180,13 @@ func later(t, d time.Duration) time.Duration {
 
 // limit lets h end by itself at end, or at its MaxHold if that comes first. An end of 0 is never.
 func (h *hold) limit(end time.Duration) {
-	h.maxed = false
-	if h.r.MaxHold > 0 {
-		if last := later(h.start, h.r.MaxHold); end == 0 || last < end {
-			end, h.maxed = last, true
-		}
+	reason := errLease
+	if last := later(h.start, h.r.MaxHold); h.r.MaxHold > 0 && (end == 0 || last < end) {
+		end, reason = last, lock.ErrMaxHold
 	}
-	if end != 0 {
-		reason := h.reason()
+	if h.reason = reason; end != 0 {
 		h.endAt(end, func() { h.lose(reason) })
 	}
-}
-
-// reason is why h ends by itself.
-func (h *hold) reason() error {
-	if h.maxed {
-		return lock.ErrMaxHold
-	}
-	return errLease
 }
 
 // endAt calls end at until, in place of anything that was to be called before.

@@ -284,7 +284,7 @@ func (l *Locker) extend(h *hold, d time.Duration) (over error) {
 		return nil
 	}
 	if !h.timer.Stop() { // it went off, but has not ended h yet
-		return h.reason()
+		return h.reason
 	}
 	h.limit(end)
 	return nil
