@@ -48,7 +48,7 @@ func (s *scene) passes(levels ...lock.Level) {
 }
 
 // full checks that r can't be had at once, because of this level, or of the rate if that is empty.
-func (s *scene) full(level string, r lock.Request) *lock.BusyError {
+func (s *scene) full(level string, r lock.Request) lock.BusyError {
 	s.Helper()
 	_, err := s.start(s.Context(), r).result()
 	busy, ok := errors.AsType[*lock.BusyError](err)
@@ -56,7 +56,7 @@ func (s *scene) full(level string, r lock.Request) *lock.BusyError {
 		s.Fatalf("Acquire(%+v) = %#v, want a BusyError for the level %q", r, err, level)
 	}
 	having[peeker](func(s *scene) { s.foretold(s.Context(), r) })(s)
-	return busy
+	return *busy
 }
 
 func heldTogether(s *scene) {

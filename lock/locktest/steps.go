@@ -59,7 +59,7 @@ func (s *schedule) compare(want admission, r lock.Request, hold lock.Hold, err e
 	}
 	switch want.outcome {
 	case enters, reenters, either:
-		if err != nil && !(want.outcome == either && errors.Is(err, lock.ErrBusy)) {
+		if err != nil && (want.outcome != either || !errors.Is(err, lock.ErrBusy)) {
 			return fmt.Errorf("Acquire() = %w, want that it %s", err, want.outcome)
 		}
 	case busy:

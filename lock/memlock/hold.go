@@ -130,10 +130,10 @@ func (h *hold) Extend(_ context.Context, d time.Duration) error {
 	if over := h.l.extend(h, d); over != nil {
 		h.lose(over)
 	}
-	switch lost := h.ended.Load(); {
-	case lost == nil:
+	switch lost := h.ended.Load(); lost {
+	case nil:
 		return nil
-	case lost == givenBack:
+	case givenBack:
 		return lock.ErrNotHeld
 	default:
 		return lost

@@ -39,13 +39,13 @@ func get(t *testing.T, ctx context.Context, l *Locker, r lock.Request) lock.Hold
 }
 
 // full checks that keys can't be had at once, because level is full.
-func full(t *testing.T, ctx context.Context, l *Locker, keys, level string) *lock.BusyError {
+func full(t *testing.T, ctx context.Context, l *Locker, keys, level string) lock.BusyError {
 	t.Helper()
 	return refusedFor(t, ctx, l, levels(keys, 0), level)
 }
 
 // refusedFor checks that r is refused for that level or, without one, for its rate, and that Peek says so, too.
-func refusedFor(t *testing.T, ctx context.Context, l *Locker, r lock.Request, level string) *lock.BusyError {
+func refusedFor(t *testing.T, ctx context.Context, l *Locker, r lock.Request, level string) lock.BusyError {
 	t.Helper()
 	_, err := l.Acquire(ctx, r)
 	busy, ok := errors.AsType[*lock.BusyError](err)
@@ -55,7 +55,7 @@ func refusedFor(t *testing.T, ctx context.Context, l *Locker, r lock.Request, le
 	if said := l.Peek(ctx, r); said == nil || said.Error() != err.Error() {
 		t.Errorf("Peek(%+v) = %v, want %v", r, said, err)
 	}
-	return busy
+	return *busy
 }
 
 // line has callers that come one after another and note who is served, by the name they have.
@@ -167,14 +167,14 @@ func TestLevelsEndTogether(t *testing.T) {
 }
 
 // refusedFor checks that r is refused for that level or, without one, for its rate, and that Peek says so, too.
-func refusedForKey(t *testing.T, l *Locker, keys string) *lock.BusyError {
+func refusedForKey(t *testing.T, l *Locker, keys string) lock.BusyError {
 	t.Helper()
 	_, err := l.Acquire(t.Context(), levels(keys, 0))
 	busy, ok := errors.AsType[*lock.BusyError](err)
 	if !ok {
 		t.Fatalf("Acquire(%s) = %v, want a BusyError", keys, err)
 	}
-	return busy
+	return *busy
 }
 
 func TestOnlyTheFullLevelIsWaitedFor(t *testing.T) {
@@ -293,7 +293,7 @@ func TestReentryOfLevels(t *testing.T) {
 					full(t, t.Context(), l, "z1 "+string(key)+"1", string(key))
 				}
 				release(t, outer)
-				for _, k := range strings.Fields(tt.wanted) { // the inner hold has all of it still
+				for k := range strings.FieldsSeq(tt.wanted) { // the inner hold has all of it still
 					full(t, ctx, l, "z1 "+k, k[:1])
 				}
 				release(t, inner)

@@ -51,9 +51,9 @@ func TestRate(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		usedUp(t, l, r, 30*time.Second)
-		time.Sleep(30*time.Second - 1)
-		usedUp(t, l, r, 1)
-		time.Sleep(1)
+		time.Sleep(30*time.Second - time.Nanosecond)
+		usedUp(t, l, r, time.Nanosecond)
+		time.Sleep(time.Nanosecond)
 		release(t, get(t, t.Context(), l, r))
 		usedUp(t, l, r, 10*time.Second)
 		other := r
