@@ -51,9 +51,9 @@ type BusyError struct {
 	// Holder is the Request.Holder of that call, or empty if it gave none. Of several calls, it is one that is Related, or else any
 	// that gave one.
 	Holder string
-	// Level is the key of the level that was full, of a Request with Levels or a Rate: one of theirs, or Key.
+	// Level is the key that was full, of a Request with Levels or a Rate: one of the levels, or Key.
 	Level string
-	// Rate says that the Rate was used up. Remaining is when it gives the next permit, if nobody else gets that.
+	// Rate says that it was the Rate that was used up, and no Level. Remaining is when it gives the next permit, if nobody else gets that.
 	Rate bool
 	// Elsewhere is who holds the lock by hand and why, where that is known, as of one that `latchkey hold` or redisson's Client.Hold has taken. It is
 	// for logs, not for strangers.

@@ -48,9 +48,16 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 	if h := c.claim(ctx, name, r); h != nil {
 		return h, nil
 	}
+	if len(r.Levels) > 0 {
+		if h, err := c.beneath(ctx, r); h != nil || err != nil {
+			return h, err
+		}
+	}
 	id := lockID{name, r.Kind.Family()}
 	outer, err := c.ancestor(ctx, id, r.Kind)
 	switch {
+	case r.Kind == lock.Permit && r.Limit == 0: // there is nothing to re-enter
+		return c.contend(ctx, name, r, began)
 	case err != nil:
 		return nil, err
 	case outer != nil && !reentrant:
@@ -135,7 +142,6 @@ func (c *Client) reenter(ctx context.Context, outer *hold, r lock.Request, began
 func (c *Client) contend(ctx context.Context, name string, r lock.Request, began time.Time) (lock.Hold, error) {
 	ho, h := new(holder), new(hold)
 	*ho = c.newHolder(name, r)
-	c.bound(ctx, ho, r)
 	h.prepare(ctx, c, ho, r)
 	ho.begin(h)
 	w := &waiter{c: c, ctx: ctx, start: began, hold: h, own: ho}
@@ -151,7 +157,10 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 		c.cleanUp(ctx, ho, err)
 		if busy, ok := errors.AsType[*lock.BusyError](err); ok && r.Bounded() {
 			levels := ho.family.(*permit).levelsOf(ho)
-			if busy.Level, busy.Rate = r.Key, w.at >= len(levels); w.at > 0 && !busy.Rate {
+			switch busy.Rate = w.at >= len(levels); {
+			case w.at == 0 && !busy.Rate:
+				busy.Level = r.Key
+			case !busy.Rate:
 				busy.Level = levels[w.at].key
 			}
 		}
@@ -173,6 +182,9 @@ func (c *Client) newHolder(name string, r lock.Request) holder {
 	}
 	ho := holder{id: c.nextHolder(r.Kind), keys: [1]string{name}, family: c.familyOf(r.Kind), kind: r.Kind, limit: int32(min(r.Limit, math.MaxInt32)),
 		queues: r.Kind == lock.Fair && r.Wait != 0, patience: c.fairWait, asked: cmp.Or(leaseOf(r), c.registry.timeout)}
+	if r.Kind == lock.Permit && r.Bounded() {
+		ho.family = c.bounded(r)
+	}
 	if r.Wait > 0 {
 		ho.patience = min(r.Wait+timeToLeave, c.fairWait)
 	}
@@ -305,6 +317,11 @@ func (h *hold) prepare(ctx context.Context, c *Client, ho *holder, r lock.Reques
 // Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It is one question
 // that changes nothing, so the answer may be out of date when the caller reads it. A call that would re-enter asks nobody.
 func (c *Client) Peek(ctx context.Context, r lock.Request) error {
+	if len(r.Levels) > 0 && r.Validate() == nil {
+		if r = c.beyond(ctx, r); r.Key == "" {
+			return nil
+		}
+	}
 	name := c.mapName(r.Key)
 	if err := cmp.Or(r.Validate(), c.checkSlot(name), c.checkLevels(name, r), context.Cause(ctx), context.Cause(c.ctx)); err != nil {
 		return err
@@ -348,7 +365,7 @@ func (c *Client) peekRate(ctx context.Context, r lock.Request) error {
 	case err != nil && !errors.Is(err, ErrNoRate):
 		return err
 	case err == nil && n < 1:
-		return &lock.BusyError{Level: r.Key, Rate: true}
+		return &lock.BusyError{Rate: true}
 	}
 	return nil
 }

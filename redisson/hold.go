@@ -21,6 +21,7 @@ type hold struct {
 	kind   lock.Kind
 	depth  int8   // how many holds are directly above it, up to deep
 	by     string // Request.Holder
+	around *hold  // a re-entry that ends with it, of one of its levels; nil for most
 
 	// The mutex of the registry guards the rest; since and token don't change once the hold is admitted.
 	state holdState
@@ -116,13 +117,16 @@ func (h *hold) Release(ctx context.Context) error { return h.release(ctx, 0) }
 func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.release(ctx, max(d, 0)) }
 
 func (h *hold) release(ctx context.Context, kept time.Duration) error {
-	t, lost := h.depart(kept)
-	if t.call.Script == nil {
-		return lost
+	t, err := h.depart(kept)
+	if t.call.Script != nil {
+		ctx, cancel := h.c.attending(ctx)
+		defer cancel()
+		err = cmp.Or(err, h.end(t, h.c.road.AskSoon(ctx, t.call)))
 	}
-	ctx, cancel := h.c.attending(ctx)
-	defer cancel()
-	return cmp.Or(lost, h.end(t, h.c.road.AskSoon(ctx, t.call)))
+	if h.around != nil {
+		err = cmp.Or(err, h.around.release(ctx, kept))
+	}
+	return err
 }
 
 // depart begins a release. If the lock can pass to a waiter, it does so with the answer. The task has no script if there is nothing to ask, or else

@@ -153,7 +153,7 @@ func releaseAll(ctx context.Context, holds []lock.Hold) error {
 	var parts sync.WaitGroup
 	for i, one := range holds {
 		own, ok := one.(interface{ inner() *hold })
-		if !ok {
+		if !ok || own.inner().around != nil {
 			parts.Go(func() { errs[i] = one.Release(ctx) })
 			continue
 		}

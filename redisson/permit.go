@@ -100,19 +100,69 @@ func (ho *holder) holdsName(name string) bool {
 	return ho.name() == name || ok && slices.ContainsFunc(p.levels, func(l level) bool { return l.name == name })
 }
 
-// bound gives ho the levels and the rate of a request. A level that an ancestor of the call holds is not taken again.
-func (c *Client) bound(ctx context.Context, ho *holder, r lock.Request) {
-	if r.Kind != lock.Permit || !r.Bounded() {
-		return
-	}
+// bounded is the family of a request with levels or a rate.
+func (c *Client) bounded(r lock.Request) *permit {
 	p := &permit{rate: r.Rate}
 	for _, l := range r.Levels {
-		name := c.mapName(l.Key)
-		if outer, err := c.ancestor(ctx, lockID{name, lock.Permit}, lock.Permit); outer == nil && err == nil {
-			p.levels = append(p.levels, level{l.Key, name, int32(min(l.Limit, 1<<30))})
+		p.levels = append(p.levels, level{l.Key, c.mapName(l.Key), int32(min(l.Limit, 1<<30))})
+	}
+	return p
+}
+
+// beneath is Acquire of levels of which ancestors of the call hold some: their holder is re-entered, and the others are taken under that. Nothing is taken
+// of the rate where they have the key of r. Without such an ancestor it returns nothing.
+func (c *Client) beneath(ctx context.Context, r lock.Request) (lock.Hold, error) {
+	for _, l := range levelsOf(r) {
+		outer, err := c.ancestor(ctx, lockID{c.mapName(l.Key), lock.Permit}, lock.Permit)
+		if outer == nil || err != nil {
+			continue
+		}
+		known, rest := r, c.without(r, outer.holder)
+		known.Key, known.Limit, known.Levels, known.Rate = l.Key, l.Limit, nil, lock.Rate{}
+		h, err := c.Acquire(ctx, known)
+		if err != nil || rest.Key == "" {
+			return h, err
+		}
+		inner, err := c.Acquire(h.Context(), rest)
+		if err != nil {
+			_ = h.Release(context.WithoutCancel(ctx)) // what is left of it is seen to
+			return nil, err
+		}
+		inner.(*hold).around = h.(*hold)
+		return inner, nil
+	}
+	return nil, nil
+}
+
+// beyond is r without the levels that ancestors of the call hold.
+func (c *Client) beyond(ctx context.Context, r lock.Request) lock.Request {
+	if len(r.Levels) == 0 {
+		return r
+	}
+	for _, l := range levelsOf(r) {
+		if outer, err := c.ancestor(ctx, lockID{c.mapName(l.Key), lock.Permit}, lock.Permit); outer != nil && err == nil {
+			return c.beyond(ctx, c.without(r, outer.holder))
 		}
 	}
-	ho.family = p
+	return r
+}
+
+// without is r without the levels that ho has.
+func (c *Client) without(r lock.Request, ho *holder) lock.Request {
+	rest := slices.DeleteFunc(levelsOf(r), func(l lock.Level) bool { return ho.holdsName(c.mapName(l.Key)) })
+	switch {
+	case len(rest) == 0:
+		return lock.Request{}
+	case rest[0].Key != r.Key:
+		r.Key, r.Limit, r.Rate = rest[0].Key, rest[0].Limit, lock.Rate{}
+	}
+	r.Levels = rest[1:]
+	return r
+}
+
+// levelsOf are all levels of a request.
+func levelsOf(r lock.Request) []lock.Level {
+	return append([]lock.Level{{Key: r.Key, Limit: r.Limit}}, r.Levels...)
 }
 
 // checkLevels refuses levels that can't be taken by one script.

@@ -39,9 +39,9 @@ var (
 	rwUpdate     = load("d878c56ade082e91f3040931e99ff40c19323b20", "lease", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 
-	permitAcquire = takes(define("d1228cb3f3496927b7ddeebd5b1e1e2fe10e3289", "permit_acquire",
+	permitAcquire = takes(define("bfcda1656576781b70669fba66a73a6e179e2b11", "permit_acquire",
 		source("now")+"local pace = function(KEYS, ARGV)\n"+source("rate", "permit_rate")+"end\n"+source("permit_prelude", "permit_acquire")))
-	permitWait = takes(define("eb3d3d3d9543189114eab1163e220aa6e7e97647", "permit_wait",
+	permitWait = takes(define("ff3cbe7d7a39c71bfbafda2afa620c305bfec703", "permit_wait",
 		source("wake")+function("local take", permitAcquire)+source("lock_wait")))
 	permitPass    = load("d1c7a18304ea8e2fd110c98426dd0c344a1117a8", "wake", "now", "permit_prelude", "permit_pass")
 	permitUpdate  = load("276d083cb555b73626cd9661ddf136f59bd40943", "now", "permit_prelude", "permit_update")
@@ -79,7 +79,7 @@ var (
 	scan    = lists(load("b7b6c3314a94fc77ef0a255a01225da1474fa4fa", "object", "scan"))
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve = takes(define("0c69bf936fa7d4132073de2176e0b6b010bb9590", "reserve",
+	reserve = takes(define("ab7591ae9bb147855263defc36ea0019f6369e90", "reserve",
 		function("local look", peek)+takers()+source("reserve")))
 	peek       = load("9d31358205c3bba0424baac9ce9a88c5e6bbc1c9", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")

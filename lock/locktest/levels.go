@@ -108,7 +108,7 @@ func endTogether(s *scene) {
 	})(s)
 }
 
-// Each key of a call is re-entered by itself.
+// Each key of a call is re-entered by itself. What was taken together with it may last as long as that.
 func levelsReentered(s *scene) {
 	a, b, c := s.level("a", 1), s.level("b", 1), s.level("c", 1)
 	outer := s.acquire(s.Context(), permit(0, a, b))
@@ -119,10 +119,9 @@ func levelsReentered(s *scene) {
 	inner := s.acquire(ctx, permit(-1, c, b)) // takes c alone
 	s.full(c.Key, permit(0, c, s.level("d", 1)))
 	s.release(outer)
-	s.passes(a)
 	s.full(b.Key, permit(0, s.level("d", 1), b))
 	s.release(inner)
-	s.passes(b, c)
+	s.passes(a, b, c)
 }
 
 // Many calls at a time name some of the levels in some order. Most of them wait for ever.
