@@ -156,13 +156,7 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 	if err := w.run(ho.queueOf(0), r.Wait); err != nil {
 		c.cleanUp(ctx, ho, err)
 		if busy, ok := errors.AsType[*lock.BusyError](err); ok && r.Bounded() {
-			levels := ho.family.(*permit).levelsOf(ho)
-			switch busy.Rate = w.at >= len(levels); {
-			case w.at == 0 && !busy.Rate:
-				busy.Level = r.Key
-			case !busy.Rate:
-				busy.Level = levels[w.at].key
-			}
+			full(busy, r, w.at+1)
 		}
 		return nil, err
 	}
@@ -315,13 +309,9 @@ func (h *hold) prepare(ctx context.Context, c *Client, ho *holder, r lock.Reques
 }
 
 // Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It is one question
-// that changes nothing, so the answer may be out of date when the caller reads it. A call that would re-enter asks nobody.
+// that changes nothing, so the answer may be out of date when the caller reads it. A call that would re-enter the Key of r asks nobody; of other levels that it
+// would re-enter, it is told that they are full.
 func (c *Client) Peek(ctx context.Context, r lock.Request) error {
-	if len(r.Levels) > 0 && r.Validate() == nil {
-		if r = c.beyond(ctx, r); r.Key == "" {
-			return nil
-		}
-	}
 	name := c.mapName(r.Key)
 	if err := cmp.Or(r.Validate(), c.checkSlot(name), c.checkLevels(name, r), context.Cause(ctx), context.Cause(c.ctx)); err != nil {
 		return err
@@ -343,10 +333,7 @@ func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 	case a.Values[0] == 0:
 		busy := &lock.BusyError{Remaining: max(0, duration(a.Values[1]))}
 		if r.Bounded() {
-			busy.Level = r.Key
-			if n := a.Values[len(a.Values)-1]; n > 1 && int(n) <= len(r.Levels)+1 {
-				busy.Level = r.Levels[n-2].Key
-			}
+			full(busy, r, int(a.Values[len(a.Values)-1]))
 			id.name = c.mapName(busy.Level)
 		}
 		c.heldBy(ctx, busy, id)

@@ -220,17 +220,14 @@ func (c *Client) Close() (err error) {
 
 // nextHolder returns a holder id that no lock has had: Redisson's "<uuid>:<thread id>", with a number over 2^62 for the thread, whose own is small. The
 // number of one that wakes who stands in a wake list is over 2^61, which begins with 2 or 3. A permit's id is 16 bytes
-// instead, as Redisson's is: the first half of the client's, of which the second follows, random bits, two letters if it wakes who stands in a wake
-// list, and a number.
+// instead, as Redisson's is: the first half of the client's, of which the second follows, random bits, "lk" if it wakes who stands in a wake
+// list, or else "--", and a number.
 func (c *Client) nextHolder(k lock.Kind) string {
 	if k == lock.Permit {
 		id, _ := hex.AppendDecode(make([]byte, 0, permitSize), []byte(strings.ReplaceAll(c.id[:idStart], "-", "")))
 		id = binary.BigEndian.AppendUint32(id, randomBits())
-		if c.road.Spares() {
-			id = append(id, "lk"...)
-		}
-		id = binary.BigEndian.AppendUint32(id, uint32(c.holders.Add(1))) //nolint:gosec // it may come again
-		return string(append(id[:min(len(id), permitSize-2)], id[len(id)-2:]...))
+		id = append(id, map[bool]string{true: "lk", false: "--"}[c.road.Spares()]...)
+		return string(binary.BigEndian.AppendUint16(id, uint16(c.holders.Add(1)))) //nolint:gosec // it may come again
 	}
 	number := 1<<62 | int64(randomBits())<<30 | c.holders.Add(1)&(1<<30-1)
 	if keepsList(k) && c.road.Spares() {

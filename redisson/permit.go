@@ -26,10 +26,10 @@ type permit struct {
 	rate   lock.Rate
 }
 
-// level is a semaphore, by its name as given and as mapped.
+// level is a semaphore, by its name as mapped.
 type level struct {
-	key, name string
-	limit     int32
+	name  string
+	limit int32
 }
 
 // onlyPermit has one level, and no rate.
@@ -42,7 +42,7 @@ func (p *permit) levelsOf(ho *holder) []level {
 	if ho.limit == 0 {
 		return nil
 	}
-	return append([]level{{name: ho.name(), limit: ho.limit}}, p.levels...)
+	return append([]level{{ho.name(), ho.limit}}, p.levels...)
 }
 
 // call is that of a script of permits, with three arguments of its own.
@@ -104,7 +104,7 @@ func (ho *holder) holdsName(name string) bool {
 func (c *Client) bounded(r lock.Request) *permit {
 	p := &permit{rate: r.Rate}
 	for _, l := range r.Levels {
-		p.levels = append(p.levels, level{l.Key, c.mapName(l.Key), int32(min(l.Limit, 1<<30))})
+		p.levels = append(p.levels, level{c.mapName(l.Key), int32(min(l.Limit, 1<<30))})
 	}
 	return p
 }
@@ -134,30 +134,26 @@ func (c *Client) beneath(ctx context.Context, r lock.Request) (lock.Hold, error)
 	return nil, nil
 }
 
-// beyond is r without the levels that ancestors of the call hold.
-func (c *Client) beyond(ctx context.Context, r lock.Request) lock.Request {
-	if len(r.Levels) == 0 {
-		return r
-	}
-	for _, l := range levelsOf(r) {
-		if outer, err := c.ancestor(ctx, lockID{c.mapName(l.Key), lock.Permit}, lock.Permit); outer != nil && err == nil {
-			return c.beyond(ctx, c.without(r, outer.holder))
-		}
-	}
-	return r
-}
-
 // without is r without the levels that ho has.
 func (c *Client) without(r lock.Request, ho *holder) lock.Request {
 	rest := slices.DeleteFunc(levelsOf(r), func(l lock.Level) bool { return ho.holdsName(c.mapName(l.Key)) })
-	switch {
-	case len(rest) == 0:
+	if len(rest) == 0 {
 		return lock.Request{}
-	case rest[0].Key != r.Key:
-		r.Key, r.Limit, r.Rate = rest[0].Key, rest[0].Limit, lock.Rate{}
 	}
-	r.Levels = rest[1:]
+	if rest[0].Key != r.Key {
+		r.Rate = lock.Rate{}
+	}
+	r.Key, r.Limit, r.Levels = rest[0].Key, rest[0].Limit, rest[1:]
 	return r
+}
+
+// full notes in busy which of the levels of r has no permit, counted from 1, or that it is the rate.
+func full(busy *lock.BusyError, r lock.Request, level int) {
+	if levels := levelsOf(r); level > len(levels) || r.Limit == 0 {
+		busy.Rate = true
+	} else {
+		busy.Level = levels[max(level, 1)-1].Key
+	}
 }
 
 // levelsOf are all levels of a request.
