@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -281,7 +282,7 @@ func TestRequest(t *testing.T) {
 	want := lock.Request{
 		Key: "order:7", Kind: lock.Permit, Wait: -1, Lease: time.Minute, MaxHold: time.Hour, Limit: 3,
 	}
-	if got := l.requests[0]; got != want {
+	if got := l.requests[0]; !reflect.DeepEqual(got, want) {
 		t.Errorf("request %+v, want %+v", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -278,7 +279,7 @@ func TestDefaults(t *testing.T) {
 		{Key: "order:2"},
 		{Key: "order:3", Kind: lock.Fair, Wait: 2 * time.Second, Lease: 7 * time.Second}, // of field, request and defaults
 	}
-	if !slices.Equal(l.requests, want) {
+	if !reflect.DeepEqual(l.requests, want) {
 		t.Errorf("asked for\n%+v, want\n%+v", l.requests, want)
 	}
 }

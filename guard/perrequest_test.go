@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -134,7 +135,7 @@ func TestLimitAndLeaseAreAskedFor(t *testing.T) {
 			if tt.limit > 0 {
 				want.Kind = lock.Permit
 			}
-			if got := l.asked(); !slices.Equal(got, []lock.Request{want}) {
+			if got := l.asked(); !reflect.DeepEqual(got, []lock.Request{want}) {
 				t.Errorf("%+v: asks for %+v, want %+v", tt.r, got, want)
 			}
 		})
@@ -297,7 +298,7 @@ func TestExpressionsInFrontOfAnything(t *testing.T) {
 		t.Helper()
 		got := l.asked()
 		l.requests = nil
-		if err != nil || !slices.Equal(got, want) {
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, asked for %+v, want %+v", what, err, got, want)
 		}
 	}
@@ -401,7 +402,7 @@ func TestExpressionsInShadow(t *testing.T) {
 			synctest.Wait()
 		}
 		want := lock.Request{Key: "latchkey-shadow:report:a", Kind: lock.Permit, Limit: 2, Lease: time.Minute}
-		if got := l.asked(); !slices.Equal(got, []lock.Request{want}) {
+		if got := l.asked(); !reflect.DeepEqual(got, []lock.Request{want}) {
 			t.Errorf("asked for %+v, want %+v", got, want)
 		}
 		if refused := seen.all[1].Refused; seen.all[0].Refused != nil || !errors.Is(refused, guard.ErrKey) {
@@ -604,7 +605,7 @@ func TestExpressionsInAStack(t *testing.T) {
 				}
 			}
 		}
-		if got := l.asked(); !slices.Equal(got, want) {
+		if got := l.asked(); !reflect.DeepEqual(got, want) {
 			t.Errorf("asked for %+v, want %+v", got, want)
 		}
 		if len(l.reserved) != tt.reserves {
@@ -612,7 +613,7 @@ func TestExpressionsInAStack(t *testing.T) {
 		}
 		for _, rs := range l.reserved {
 			for i := range rs {
-				if rs[i].Holder = ""; rs[i] != want[i] {
+				if rs[i].Holder = ""; !reflect.DeepEqual(rs[i], want[i]) {
 					t.Errorf("reserved %+v, want %+v", rs[i], want[i])
 				}
 			}
@@ -660,7 +661,7 @@ func TestOverrideOfExpressions(t *testing.T) {
 		}
 		l.requests = nil
 		want := lock.Request{Key: "report:a", Kind: lock.Permit, Limit: tt.limit, Lease: tt.lease}
-		if _, err := report(t.Context(), r); err != nil || l.asked()[0] != want {
+		if _, err := report(t.Context(), r); err != nil || !reflect.DeepEqual(l.asked()[0], want) {
 			t.Errorf("after %s: %v, asked for %+v, want %+v", tt.text, err, l.asked(), want)
 		}
 	}

@@ -62,7 +62,7 @@ func TestRequestTag(t *testing.T) {
 		return func(got lock.Request, e guard.Event) {
 			t.Helper()
 			r.Key = key
-			if got != r || e.Guard != name {
+			if !reflect.DeepEqual(got, r) || e.Guard != name {
 				t.Errorf("guard %q asks for %+v, want %q for %+v", e.Guard, got, name, r)
 			}
 		}

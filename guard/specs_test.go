@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestParseSpecsOfZeros(t *testing.T) {
 		if _, err := f(t.Context(), Order{ID: "7"}); !errors.Is(err, guard.ErrBusy) {
 			t.Errorf("%s: busy = %v, want ErrBusy", text, err)
 		}
-		if got, want := l.requests[0], (lock.Request{Key: "order:7", Lease: time.Minute}); got != want {
+		if got, want := l.requests[0], (lock.Request{Key: "order:7", Lease: time.Minute}); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: asks for %+v, want %+v", text, got, want)
 		}
 	}
