@@ -24,31 +24,26 @@ type abilities struct{ methods, fallback, answer, leads bool }
 
 // admit describes what s wants and neither the guard nor its adapter does, and fills in what a fallback or Lead implies.
 // In a struct that is bound, the tag of a field may do without the fallback of all.
-func (s *Spec) admit(own, tagged bool, can abilities) (faults []error) {
+func (s *Spec) admit(own, tagged bool, can abilities) (f faults) {
 	if can.fallback {
 		s.implyFallback()
 	}
 	if can.leads && s.given()&fieldWait == 0 {
 		s.Wait = Forever
 	}
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
 	runs := s.fallsBack()
-	check(runs && !own && !can.fallback, "policy fallback without a fallback: give Fallback")
-	check(can.fallback && !runs && !tagged, "%w", s.idleFallback())
-	check(can.answer && (s.Busy == Skip || s.Outage == Skip),
+	f.check(runs && !own && !can.fallback, "policy fallback without a fallback: give Fallback")
+	f.check(can.fallback && !runs && !tagged, "%w", s.idleFallback())
+	f.check(can.answer && (s.Busy == Skip || s.Outage == Skip),
 		"a skipped call must answer something, but the type of its responses is not known: let the guard fail")
-	check(s.Methods != "" && !can.methods, "methods=%s is about requests of HTTP, which there are none of here", s.Methods)
-	check(can.leads && s.Wait != Forever, "Lead with wait=%v: it waits for as long as its context, so leave it out", s.Wait)
-	check(can.leads && (s.Busy != Fail || s.Outage != Fail), "Lead with busy=%v and outage=%v: it stands again by itself, so leave them out", s.Busy, s.Outage)
-	check(can.leads && s.When != "", "Lead with when=%s: where that is false, everybody would lead", s.When)
-	check(can.leads && s.Switchable, "Lead with switchable: switched off, everybody would lead")
-	check(can.leads && s.Hold > 0, "Lead with hold=%v: the lock would be held while nobody leads", s.Hold)
-	check(can.leads && (s.Kind == lock.Read || s.Kind == lock.Permit), "Lead with kind=%v: several would lead at a time", s.Kind)
-	return faults
+	f.check(s.Methods != "" && !can.methods, "methods=%s is about requests of HTTP, which there are none of here", s.Methods)
+	f.check(can.leads && s.Wait != Forever, "Lead with wait=%v: it waits for as long as its context, so leave it out", s.Wait)
+	f.check(can.leads && (s.Busy != Fail || s.Outage != Fail), "Lead with busy=%v and outage=%v: it stands again by itself, so leave them out", s.Busy, s.Outage)
+	f.check(can.leads && s.When != "", "Lead with when=%s: where that is false, everybody would lead", s.When)
+	f.check(can.leads && s.Switchable, "Lead with switchable: switched off, everybody would lead")
+	f.check(can.leads && s.Hold > 0, "Lead with hold=%v: the lock would be held while nobody leads", s.Hold)
+	f.check(can.leads && (s.Kind == lock.Read || s.Kind == lock.Permit), "Lead with kind=%v: several would lead at a time", s.Kind)
+	return f
 }
 
 // implyFallback makes the fallback the policy where no other one is given.

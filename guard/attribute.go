@@ -27,6 +27,9 @@ const (
 	fieldMaxHold
 	fieldHold
 	fieldLimit
+	fieldLevels
+	fieldRate
+	fieldBurst
 	fieldWaiters
 	fieldBusy
 	fieldOutage
@@ -50,11 +53,14 @@ var attributes = []attr{
 	row(fieldHold, "hold", func(s *Spec) *time.Duration { return &s.Hold }, durations(parseDuration, "0 gives the lock back when the work is done")),
 	row(fieldLimit, "limit", func(s *Spec) *int { return &s.Limit }, counts("limit")).
 		orExpression(func(s *Spec) *string { return &s.LimitFrom }, `^<(any|u?int(8|16|32|64)?)>$`, "whole number from 1 to 10,000"),
+	row(fieldLevels, "levels", func(s *Spec) *string { return &s.Levels }, lists(code, readBy(splitLevels))),
+	row(fieldRate, "rate", func(s *Spec) *string { return &s.Rate }, lists(word, readBy(func(v string) (lock.Rate, error) { return (&Spec{Rate: v}).rate() }))),
+	row(fieldBurst, "burst", func(s *Spec) *int { return &s.Burst }, counts("burst")),
 	row(fieldWaiters, "waiters", func(s *Spec) *int { return &s.Waiters }, counts("number of waiters")),
 	row(fieldBusy, "busy", func(s *Spec) *Policy { return &s.Busy }, policyValues),
 	row(fieldOutage, "outage", func(s *Spec) *Policy { return &s.Outage }, policyValues),
-	row(fieldArgs, "args", func(s *Spec) *string { return &s.Args }, lists(parseArgs)),
-	row(fieldMethods, "methods", func(s *Spec) *string { return &s.Methods }, lists(parseMethods)),
+	row(fieldArgs, "args", func(s *Spec) *string { return &s.Args }, lists(word, parseArgs)),
+	row(fieldMethods, "methods", func(s *Spec) *string { return &s.Methods }, lists(word, parseMethods)),
 	row(fieldOneKey, "one-key", func(s *Spec) *bool { return &s.OneKey }, flags),
 	row(fieldSwitchable, "switchable", func(s *Spec) *bool { return &s.Switchable }, flags),
 }
@@ -336,9 +342,9 @@ func parseList(text, what string, check func(string) error) (string, error) {
 	return strings.Join(names, ","), nil
 }
 
-// lists are names between commas. One that was not parsed, but set by an option or in a Spec, can have a fault.
-func lists(parse func(string) (string, error)) values[string] {
-	return values[string]{parse: parse, format: itself, fault: func(name, list string) string {
+// lists are texts of several parts, such as names between commas. One that was not parsed, but set by an option or in a Spec, can have a fault.
+func lists(s style, parse func(string) (string, error)) values[string] {
+	return values[string]{style: s, parse: parse, format: itself, fault: func(name, list string) string {
 		switch parsed, err := parse(list); {
 		case list == "":
 		case err != nil:
@@ -348,6 +354,11 @@ func lists(parse func(string) (string, error)) values[string] {
 		}
 		return ""
 	}}
+}
+
+// readBy parses what is its own text where read can read it.
+func readBy[T any](read func(string) (T, error)) func(string) (string, error) {
+	return func(text string) (string, error) { _, err := read(text); return text, err }
 }
 
 func parseArgs(text string) (string, error) {

@@ -22,17 +22,23 @@ var spellings = map[string]struct {
 	tag    string // behind "; "
 	json   string // in braces
 }{
-	"Name":       {"pay", Name("pay"), "name=pay", `"name":"pay"`},
-	"Key":        {"order:#{req.ID}", Key("order:#{req.ID}"), "key=order:#{req.ID}", `"key":"order:#{req.ID}"`},
-	"When":       {"req.A == ';'", When("req.A == ';'"), "when=req.A == ';'", `"when":"req.A == ';'"`},
-	"Kind":       {lock.Fair, Fair(), "kind=fair", `"kind":"fair"`},
-	"Wait":       {Forever, WaitForever(), "wait=forever", `"wait":"forever"`},
-	"Lease":      {90 * time.Minute, Lease(90 * time.Minute), "lease=1h30m", `"lease":"1h30m"`},
-	"LeaseFrom":  {"#{req.A ?? ';'}", LeaseFrom("#{req.A ?? ';'}"), "lease=#{req.A ?? ';'}", `"lease":"#{req.A ?? ';'}"`},
-	"MaxHold":    {time.Hour, MaxHold(time.Hour), "max-hold=1h", `"max-hold":"1h"`},
-	"Hold":       {500 * time.Millisecond, HoldAtLeast(500 * time.Millisecond), "hold=500ms", `"hold":"500ms"`},
-	"Limit":      {3, Limit(3), "limit=3", `"limit":3`},
-	"LimitFrom":  {`#{slots["}"]}`, LimitFrom(`#{slots["}"]}`), `limit=#{slots["}"]}`, `"limit":"#{slots[\"}\"]}"`},
+	"Name":      {"pay", Name("pay"), "name=pay", `"name":"pay"`},
+	"Key":       {"order:#{req.ID}", Key("order:#{req.ID}"), "key=order:#{req.ID}", `"key":"order:#{req.ID}"`},
+	"When":      {"req.A == ';'", When("req.A == ';'"), "when=req.A == ';'", `"when":"req.A == ';'"`},
+	"Kind":      {lock.Fair, Fair(), "kind=fair", `"kind":"fair"`},
+	"Wait":      {Forever, WaitForever(), "wait=forever", `"wait":"forever"`},
+	"Lease":     {90 * time.Minute, Lease(90 * time.Minute), "lease=1h30m", `"lease":"1h30m"`},
+	"LeaseFrom": {"#{req.A ?? ';'}", LeaseFrom("#{req.A ?? ';'}"), "lease=#{req.A ?? ';'}", `"lease":"#{req.A ?? ';'}"`},
+	"MaxHold":   {time.Hour, MaxHold(time.Hour), "max-hold=1h", `"max-hold":"1h"`},
+	"Hold":      {500 * time.Millisecond, HoldAtLeast(500 * time.Millisecond), "hold=500ms", `"hold":"500ms"`},
+	"Limit":     {3, Limit(3), "limit=3", `"limit":3`},
+	"LimitFrom": {`#{slots["}"]}`, LimitFrom(`#{slots["}"]}`), `limit=#{slots["}"]}`, `"limit":"#{slots[\"}\"]}"`},
+	"Levels": {"20 of all, #{req.A ?? ','} of t", optionFunc(func(c *config) {
+		Level(20, "all").apply(c)
+		LevelFrom("#{req.A ?? ','}", "t").apply(c)
+	}), "levels=20 of all, #{req.A ?? ','} of t", `"levels":"20 of all, #{req.A ?? ','} of t"`},
+	"Rate":       {"10/1m", Rate(10, time.Minute), "rate=10/1m", `"rate":"10/1m"`},
+	"Burst":      {20, Burst(20), "burst=20", `"burst":20`},
 	"Waiters":    {1, Waiters(1), "waiters=1", `"waiters":1`},
 	"Busy":       {Replace, Busy(Replace), "busy=replace", `"busy":"replace"`},
 	"Outage":     {RunUnlocked, Outage(RunUnlocked), "outage=run-unlocked", `"outage":"run-unlocked"`},
@@ -62,9 +68,9 @@ func TestEachFieldHasAllSpellings(t *testing.T) {
 		}
 		seen |= given
 
-		limit := strings.HasPrefix(f.Name, "Limit")
+		limit := strings.HasPrefix(f.Name, "Limit") || f.Name == "Levels" || f.Name == "Rate"
 		if want.imply(); limit && want.Kind != lock.Permit {
-			t.Errorf("a limit implies kind %v", want.Kind)
+			t.Errorf("%s implies kind %v", f.Name, want.Kind)
 		}
 		var c config
 		tt.option.apply(&c)
@@ -240,12 +246,18 @@ var specTexts = []string{
 // randomSpec has each of its fields with a chance of a half, with a value that has a text.
 func randomSpec(dice *rand.Rand) (s Spec) {
 	text := func() string { return specTexts[dice.IntN(len(specTexts))] }
+	levels := func() string {
+		all := []string{"20 of all", "#{" + text() + "} of t:{#{" + text() + "}}", " 3  of it's #{" + text() + `};"`, `#{","}`, "1 of a#{','}b", "7 of " + text(), "2\tof\nx", "x"}
+		one, two := all[dice.IntN(len(all))], all[dice.IntN(len(all))]
+		return []string{one, two, one + ", " + two, one + "," + two}[dice.IntN(4)]
+	}
 	d := func() time.Duration { return time.Duration(1+dice.IntN(9_000_000)) * time.Millisecond }
 	for _, set := range []func(){
 		func() { s.Name = strings.TrimSpace(text()) }, func() { s.Key = "k:#{" + text() + "}" }, func() { s.When = text() },
 		func() { s.Kind = lock.Kind(dice.IntN(7)) }, func() { s.Wait = []time.Duration{Forever, d()}[dice.IntN(2)] },
 		func() { s.Lease = d() }, func() { s.Lease, s.LeaseFrom = 0, "#{"+text()+"}" }, func() { s.MaxHold = d() }, func() { s.Hold = d() },
 		func() { s.Limit = 1 + dice.IntN(20_000) }, func() { s.Limit, s.LimitFrom = 0, "#{ "+text()+" }" }, func() { s.Waiters = 1 + dice.IntN(9) },
+		func() { s.Levels = levels() }, func() { s.Rate = []string{"10/1m", "1/1.5s", "10000000/8760h"}[dice.IntN(3)] }, func() { s.Burst = 1 + dice.IntN(99) },
 		func() { s.Busy = Policy(dice.IntN(5)) }, func() { s.Outage = Policy(dice.IntN(5)) }, func() { s.Args = "a,b" },
 		func() { s.Methods = "POST,PUT" }, func() { s.OneKey = true }, func() { s.Switchable = true },
 	} {
@@ -259,14 +271,17 @@ func randomSpec(dice *rand.Rand) (s Spec) {
 
 // A Spec comes back from all of its texts: those of tags, JSON and YAML, that of many guards, and as single attributes.
 func TestRandomSpecsComeBack(t *testing.T) {
-	dice, expressions := rand.New(rand.NewPCG(11, 7)), 0
-	for range 2000 {
+	dice, expressions, levels := rand.New(rand.NewPCG(11, 7)), 0, 0
+	for range 5000 {
 		s := randomSpec(dice)
 		if s.printable() != nil {
 			continue
 		}
 		if s.LimitFrom != "" && s.LeaseFrom != "" {
 			expressions++
+		}
+		if len(s.keys()) == 3 {
+			levels++
 		}
 		checkRoundTrip(t, s)
 		var one Spec
@@ -299,8 +314,8 @@ func TestRandomSpecsComeBack(t *testing.T) {
 		}
 		checkOverrideComesBack(t, s)
 	}
-	if expressions < 50 {
-		t.Errorf("%d Specs with a limit and a lease from requests: that is too few", expressions)
+	if expressions < 50 || levels < 50 {
+		t.Errorf("%d Specs with a limit and a lease from requests, and %d with two levels: that is too few", expressions, levels)
 	}
 }
 

@@ -129,11 +129,13 @@ func (c *call) render(facts keyexpr.Facts, t *task) (keys []string, err error) {
 	default:
 		keys, err = c.key.AppendKeys(c.ctx, room, facts)
 	}
-	if err == nil && len(keys) == 0 { // nothing to lock must not mean to run without a lock
+	switch {
+	case err == nil && len(keys) == 0: // nothing to lock must not mean to run without a lock
 		err = errNoKeys
-	}
-	if err == nil && c.expressions != nil {
-		err = c.evaluate(facts)
+	case err == nil && len(keys) > 1 && c.spec.bounded():
+		err = errLevels
+	case err == nil && c.expressions != nil:
+		err = c.evaluate(keys, facts)
 	}
 	return keys, err
 }

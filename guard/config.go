@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -29,8 +28,8 @@ type config struct {
 	wantKeys  bool                           // by an observer
 	functions []keyexpr.Option
 	registry  *Registry
-	place     string  // in the program; only in a registry
-	faults    []error // of options
+	place     string // in the program; only in a registry
+	faults    faults // of options
 
 	releaseTimeout time.Duration // 0 is the default
 	maxRetryAfter  time.Duration // 0 is none
@@ -43,9 +42,7 @@ func (c *config) fault(format string, args ...any) {
 // give sets the fields in set from s, for an option that is about these only.
 func (c *config) give(set fields, s Spec) {
 	for _, a := range attributes {
-		if c.single&set&a.field != 0 {
-			c.fault("%s is given twice, as %q and as %q", a.name, a.format(&c.spec), a.format(&s))
-		}
+		c.faults.check(c.single&set&a.field != 0, "%s is given twice, as %q and as %q", a.name, a.format(&c.spec), a.format(&s))
 	}
 	c.single |= set
 	c.spec.merge(s, set)
@@ -102,20 +99,16 @@ func (c *config) validate() error {
 // fallback of all.
 func (c *config) mistakes(tagged bool) []error {
 	s := c.spec
-	faults := append(slices.Clip(c.faults), s.faults()...)
-	check := func(bad bool, text string) {
-		if bad {
-			faults = append(faults, errors.New(text))
-		}
-	}
+	f := append(slices.Clip(c.faults), s.faults()...)
 	if c.keyFunc != nil {
-		check(s.Key != "", "two sources of keys, Key and "+c.keyFunc.option+": give one")
+		f.check(c.keyFunc.option == "KeysFunc" && s.bounded(), "KeysFunc: levels and a rate are for one key, that of a KeyFunc")
+		f.check(s.Key != "", "two sources of keys, Key and %s: give one", c.keyFunc.option)
 	}
 	const policies = fieldBusy | fieldOutage
-	check(!tagged && c.fallback != nil && s.given()&policies == policies && s.Busy != RunFallback && s.Outage != RunFallback,
-		s.idleFallback().Error())
+	f.check(!tagged && c.fallback != nil && s.given()&policies == policies && s.Busy != RunFallback && s.Outage != RunFallback,
+		"%w", s.idleFallback())
 	for _, observe := range c.observers {
-		check(observe == nil, "Observe without a function")
+		f.check(observe == nil, "Observe without a function")
 	}
-	return faults
+	return f
 }

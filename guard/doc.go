@@ -53,6 +53,9 @@
 //	max-hold    MaxHold           when a lock ends at the latest
 //	hold        HoldAtLeast       how long the key stays locked after success: once per interval
 //	limit       Limit, LimitFrom  how many may hold a permit at once
+//	levels      Level, LevelFrom  one or two more keys with a limit of their own: 20 of all
+//	rate        Rate              how many calls may begin within a time, 10/1m
+//	burst       Burst             how many of the rate may begin at once
 //	waiters     Waiters           how many calls of this process may wait for a key
 //	busy        Busy              fail, skip, run-unlocked, fallback or replace
 //	outage      Outage            fail, skip, run-unlocked or fallback
@@ -67,6 +70,12 @@
 // known of the type, as in JSON, a text such as "30s" makes a time.Duration. Each call evaluates it once it has a key: other
 // values, and nil, are ErrKey with the name of the fact. A limit counts for the calls that have it: who holds a permit keeps it when
 // later calls have a smaller limit, and these wait until fewer do. MaxHold bounds a lease of the request's own.
+//
+// A permit may be one of several keys. With limit=1; levels=20 of all, #{req.Plan.Slots} of tenant:#{req.Tenant}, a call takes a permit of its key, of
+// "all" and of its tenant, or none of the three: a level has a limit as above and the template of one key, which may be a constant. A comma in it is
+// #{","}. And a rate bounds how often calls with a key begin: with rate=10/1m; burst=2, two may begin at once, and ten a minute. It may stand beside
+// a limit, or alone, and holds nothing then. Both are for guards of one key, and for lockers that serve them, which is checked at start. Two keys that a
+// request makes equal are ErrUnsupported: begin their templates differently. [Error] says which level was full, or that the rate was used up.
 //
 // Options win over tags, and the tag of a function over that of its request. A guard without a name and a key has
 // defaults, as for Bind of many functions: over those, tags win. [ParseSpecs] reads what is to override the declarations

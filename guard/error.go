@@ -17,7 +17,7 @@ var (
 	// unusable. Nothing ran. The request is at fault, so retrying it unchanged cannot help. A function of a template or a KeyFunc
 	// says so by an error that matches ErrKey or keyexpr.ErrValue.
 	ErrKey = errors.New("guard: no key from this request")
-	// ErrBusy is lock.ErrBusy: others held a lock for as long as the guard was ready to wait. Nothing ran; retry later.
+	// ErrBusy is lock.ErrBusy: others held a lock, or its rate was used up, for as long as the guard was ready to wait. Nothing ran; retry later.
 	ErrBusy = lock.ErrBusy
 	// ErrOutage says that the lock service, or a service that a function of a template or a KeyFunc asked and whose error
 	// matches ErrOutage, could not answer. Nothing ran; retry later. It matches lock.ErrOverload, too, where this process asked for too
@@ -27,9 +27,9 @@ var (
 	// of the work was done: look before retrying. If the work failed too, its error matches as well. The work's context
 	// ends with the same error as its cause.
 	ErrLost = lock.ErrLost
-	// ErrUnsupported is lock.ErrUnsupported: the locker does not have the kind of lock that the guard declares, or another
-	// guard holds the key as a kind that does not go with it: see lock.KindError. Nothing ran, and nothing will until a
-	// declaration or the locker changes: it is the developer's fault, for which no Policy applies.
+	// ErrUnsupported is lock.ErrUnsupported: the locker does not have the kind of lock that the guard declares, another guard holds the key as
+	// a kind that does not go with it (see lock.KindError), or the request makes two keys of a guard with levels the same. Nothing ran, and
+	// nothing will until a declaration or the locker changes: it is the developer's fault, for which no Policy applies.
 	ErrUnsupported = lock.ErrUnsupported
 	// ErrFault says that the program or the lock service is at fault: a function of a template, a KeyFunc or a fact failed
 	// in a way that is neither the request's nor an outage, or the lock service refused for good (lock.ErrRefused).
@@ -57,6 +57,11 @@ type Error struct {
 	Fact string
 	// RetryAfter is, when busy, when trying again is likely to help; 0 is not known.
 	RetryAfter time.Duration
+	// Level is, when busy, the template of the key that was full, where the guard has levels: "all", "tenant:{#{req.Tenant}}", or that of its Key. It is
+	// never a value of the request, so it may go to the client. It is empty where that is not known.
+	Level string
+	// Rate says, when busy, that the rate was used up. RetryAfter is when it gives the next permit then, if nobody else gets that.
+	Rate bool
 	// Cause holds the details: an error of package keyexpr, of the locker, or, for ErrLost, how the lock was lost
 	// joined with the work's own error. It may be nil.
 	Cause error
@@ -68,7 +73,7 @@ func (e *Error) Error() string {
 	switch {
 	case e.Cause == nil:
 		return fmt.Sprintf("guard %q: %s", e.Guard, e.what())
-	case errors.Is(e.Cause, e.Err): // which says the same in more words
+	case errors.Is(e.Cause, e.Err) && e.Level == "": // which says the same in more words
 		return fmt.Sprintf("guard %q: %s", e.Guard, strings.TrimPrefix(e.Cause.Error(), "guard: "))
 	}
 	return fmt.Sprintf("guard %q: %s: %v", e.Guard, e.what(), e.Cause)
@@ -77,6 +82,10 @@ func (e *Error) Error() string {
 // what says what happened, in words that fit a guard.
 func (e *Error) what() string {
 	switch {
+	case e.Rate:
+		return "rate used up"
+	case e.Level != "":
+		return fmt.Sprintf("level %q is full", e.Level)
 	case errors.Is(e.Err, ErrBusy):
 		return "lock held by others"
 	case errors.Is(e.Err, ErrLost):
@@ -103,6 +112,8 @@ func classify(err error) (outcome string, sentinel error) {
 	switch {
 	case errors.Is(err, ErrOutage):
 		return outage(err), ErrOutage
+	case errors.Is(err, errLevels):
+		return OutcomeUnsupported, ErrUnsupported
 	case errors.Is(err, ErrKey), errors.Is(err, keyexpr.ErrValue):
 		return OutcomeKey, ErrKey
 	}

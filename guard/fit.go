@@ -45,16 +45,13 @@ func (g *Guard) fit(f fitting) (*runner, error) {
 		}
 		merged.spec.Key = tag.key(merged.spec.Name)
 	}
-	if merged.spec.Args != "" && !f.args {
-		merged.fault("args=%s is for functions that Bind finds", merged.spec.Args)
-	}
+	merged.faults.check(merged.spec.Args != "" && !f.args, "args=%s is for functions that Bind finds", merged.spec.Args)
 	if t := structType(f.request); t != nil && t.NumField() == 0 {
 		merged.spec.OneKey, merged.unread = true, true // there is nothing to read
 	}
 	merged.imply()
-	if merged.spec.fallsBack() && g.fallback != nil && reflect.TypeOf(g.fallback) != f.fallback {
-		merged.fault("Fallback is a %T, but this function needs a %v", g.fallback, f.fallback)
-	}
+	misfit := merged.spec.fallsBack() && g.fallback != nil && reflect.TypeOf(g.fallback) != f.fallback
+	merged.faults.check(misfit, "Fallback is a %T, but this function needs a %v", g.fallback, f.fallback)
 	return merged.prepare(f.roots, abilities{})
 }
 

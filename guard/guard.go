@@ -39,9 +39,7 @@ func New(l lock.Locker, opts ...Option) (*Guard, error) {
 		}
 		opt.apply(&g.config)
 	}
-	if isNil(l) {
-		g.fault("nil locker")
-	}
+	g.faults.check(isNil(l), "nil locker")
 	if g.registry != nil {
 		g.registry.equip(&g.config)
 	}

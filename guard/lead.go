@@ -36,7 +36,7 @@ const (
 // and with the context of fn, and its end as that of each call. Event.Lead is true in both.
 //
 // g is any guard whose key reads no request, also a Stack. Lead waits by itself, so g has no Wait other than Forever. What would let two
-// lead, nobody lead, or would be ignored is refused: the policies of Busy and Outage, When, Switchable, HoldAtLeast, Read and Limit. Under a
+// lead, nobody lead, or would be ignored is refused: the policies of Busy and Outage, When, Switchable, HoldAtLeast, Read, Limit and Rate. Under a
 // Lead with the same key, Lead re-enters, as each call does.
 //
 // A process that stood still past its lease is told of the loss when it runs again, which can be too late: what must not have two writers

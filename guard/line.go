@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
@@ -64,13 +65,18 @@ type replacer interface {
 // serves refuses a locker that can't do what g declares.
 func (g *Guard) serves() {
 	if s, ok := g.locker.(interface{ Serves(lock.Kind) error }); ok && !isNil(g.locker) {
-		if err := s.Serves(g.spec.Kind); err != nil {
-			g.fault("%w", err)
-		}
+		err := s.Serves(g.spec.Kind)
+		g.faults.check(err != nil, "%w", err)
 	}
-	if _, ok := g.locker.(replacer); g.spec.Busy == Replace && !ok && !isNil(g.locker) {
-		g.fault("busy=replace: a %T can't tell a call of a newer one, as it has no method Replace: see lock.Locker", g.locker)
+	s, ok := g.locker.(interface{ ServesLevels(keys ...string) error })
+	g.faults.check(!ok && g.spec.bounded() && !isNil(g.locker), "levels and a rate: a %T has none, as it has no method ServesLevels: see lock.Locker", g.locker)
+	if ok && g.spec.bounded() && !isNil(g.locker) {
+		err := s.ServesLevels(slices.DeleteFunc(g.spec.keys(), func(key string) bool { return key == "" || g.source != nil && key == g.spec.Key })...)
+		g.faults.check(err != nil, "%w", err)
 	}
+	_, ok = g.locker.(replacer)
+	g.faults.check(g.spec.Busy == Replace && !ok && !isNil(g.locker),
+		"busy=replace: a %T can't tell a call of a newer one, as it has no method Replace: see lock.Locker", g.locker)
 }
 
 // turn is what a call has that newer ones replace, from before it waits until it has given its locks back.

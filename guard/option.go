@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,9 +38,7 @@ func giveText(option, text string, set fields, s Spec) Option {
 func giveOnce[T comparable](option string, value T, at func(*config) *T) Option {
 	return optionFunc(func(c *config) {
 		var zero T
-		if *at(c) != zero {
-			c.fault("%s is given twice", option)
-		}
+		c.faults.check(*at(c) != zero, "%s is given twice", option)
 		*at(c) = value
 	})
 }
@@ -142,6 +141,30 @@ func Limit(n int) Option { return give(fieldLimit, Spec{Limit: n}) }
 
 // LimitFrom is Limit for a number that each request gives: it sets Spec.LimitFrom, a template such as "#{req.Plan.Slots}".
 func LimitFrom(t string) Option { return giveText("LimitFrom", t, fieldLimit, Spec{LimitFrom: t}) }
+
+// Level bounds how many calls run at once under one more key, beside Limit: Limit(1) and Level(20, "all") are one for each Key, and 20 in all. It may be
+// given twice, and adds to Spec.Levels. The key is a template of one key, or a constant, in which a comma is #{","}.
+func Level(n int, key string) Option { return LevelFrom(strconv.Itoa(n), key) }
+
+// LevelFrom is Level for a number that each request gives, by a template as that of LimitFrom.
+func LevelFrom(limit, key string) Option {
+	return optionFunc(func(c *config) {
+		text := limit + " of " + key
+		if c.single&fieldLevels != 0 {
+			text = c.spec.Levels + ", " + text
+		}
+		c.single &^= fieldLevels // as each adds to those before
+		c.give(fieldLevels, Spec{Levels: text})
+	})
+}
+
+// Rate lets n calls with the same key begin within per, however long they take: it sets Spec.Rate and makes the kind lock.Permit.
+func Rate(n int, per time.Duration) Option {
+	return give(fieldRate, Spec{Rate: strconv.Itoa(n) + "/" + printDuration(per)})
+}
+
+// Burst sets Spec.Burst: how many of the Rate may begin at once, in place of all of them. 1 spaces them evenly.
+func Burst(n int) Option { return give(fieldBurst, Spec{Burst: n}) }
 
 // Busy sets Spec.Busy: what to do when others held a lock for all of Wait.
 func Busy(p Policy) Option { return give(fieldBusy, Spec{Busy: p}) }

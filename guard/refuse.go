@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
+
+// errLevels refuses a call whose keys can't be taken together.
+var errLevels = fmt.Errorf("%w: levels and a rate are for one key, and levels have keys of their own: begin their templates differently", lock.ErrUnsupported)
 
 // noKey answers a call that failed for err before there was a key: at a fact, or at a function that a template calls.
 // fields is what the text at fault reads.
@@ -92,7 +97,18 @@ func (c *call) outwaited(err error) bool {
 }
 
 func (c *call) fail(sentinel, cause error) *Error {
-	return &Error{Guard: c.spec.Name, Err: sentinel, Cause: cause}
+	level, rate := c.full(sentinel, cause)
+	return &Error{Guard: c.spec.Name, Err: sentinel, Cause: cause, Level: level, Rate: rate}
+}
+
+// full says which bound a call that failed for cause has met: the template of the key that is full, or the rate.
+func (c *call) full(sentinel, cause error) (template string, rate bool) {
+	busy, ok := errors.AsType[*lock.BusyError](cause)
+	if !ok || !errors.Is(sentinel, ErrBusy) || busy.Rate || busy.Level == "" || c.spec.Levels == "" {
+		return "", ok && errors.Is(sentinel, ErrBusy) && busy.Rate
+	}
+	at := slices.IndexFunc(c.request.Levels, func(l lock.Level) bool { return l.Key == strings.TrimPrefix(busy.Level, shadowPrefix) })
+	return c.spec.keys()[1+at], false
 }
 
 // canceled is the end of the caller's context as an error. With a cause of the caller's own, it matches both.

@@ -32,13 +32,13 @@ func (c *call) reserve(ctx context.Context, request lock.Request, keys []string)
 // lookAhead renders the keys of the guards behind this one, if all of them take their locks where it does and in any case. Nobody is asked twice: the
 // calls of these guards use what is rendered here.
 func (c *call) lookAhead(facts keyexpr.Facts) {
-	if _, ok := c.locker.(reserver); !ok || c.spec.Busy == Replace || !reflect.TypeOf(c.locker).Comparable() {
+	if _, ok := c.locker.(reserver); !ok || c.spec.bounded() || c.spec.Busy == Replace || !reflect.TypeOf(c.locker).Comparable() {
 		return
 	}
 	var ahead [][]string
 	for r := c.next; r != nil; r = r.next {
 		on := r.entry == nil || Mode(r.entry.mode.Load()) == On
-		if r.locker != c.locker || r.when != nil || r.keyFunc != nil || r.expressions != nil || r.spec.Busy == Replace || !on {
+		if r.locker != c.locker || r.when != nil || r.keyFunc != nil || r.expressions != nil || r.spec.bounded() || r.spec.Busy == Replace || !on {
 			return
 		}
 		keys, err := r.key.AppendKeys(c.ctx, nil, facts)

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"errors"
 	"math/bits"
 	"math/rand/v2"
@@ -26,7 +27,10 @@ func MaxRetryAfter(d time.Duration) Option {
 func (c *call) retryAfter(err error) time.Duration {
 	var rest time.Duration
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
-		rest = max(0, busy.Remaining)
+		if rest = max(0, busy.Remaining); busy.Rate { // which knows better than the recent holds
+			rest = (rest + time.Millisecond - 1).Truncate(time.Millisecond)
+			return min(rest, cmp.Or(c.maxRetryAfter, rest))
+		}
 	}
 	after := c.recent.most()
 	switch {

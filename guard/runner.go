@@ -64,12 +64,8 @@ func (g *Guard) adapt(roots keyexpr.Roots, can abilities) (*runner, error) {
 		return nil, err
 	}
 	fitted := *g
-	if g.fallback != nil {
-		fitted.fault("a Fallback works with guard.Func and its like only, and would be ignored here")
-	}
-	if g.spec.Args != "" {
-		fitted.fault("args=%s is for functions that Bind finds", g.spec.Args)
-	}
+	fitted.faults.check(g.fallback != nil, "a Fallback works with guard.Func and its like only, and would be ignored here")
+	fitted.faults.check(g.spec.Args != "", "args=%s is for functions that Bind finds", g.spec.Args)
 	return fitted.prepare(roots, can)
 }
 
@@ -96,9 +92,8 @@ func (g *Guard) prepare(roots keyexpr.Roots, can abilities) (*runner, error) {
 
 // fitTo fits g to roots, and the guards behind it, each with what is said to Override of its registry. It changes g.
 func (g *Guard) fitTo(roots keyexpr.Roots, can abilities, said func(*Registry) map[string]Spec) (*runner, error) {
-	if g.override(said); g.registry == nil && g.spec.Switchable {
-		g.fault("switchable, but in no registry: give guard.In")
-	}
+	g.override(said)
+	g.faults.check(g.registry == nil && g.spec.Switchable, "switchable, but in no registry: give guard.In")
 	g.imply()
 	g.serves()
 	if g.adopted {
@@ -141,7 +136,7 @@ func constant(when *keyexpr.Condition) error {
 }
 
 // parse fits the key, the condition and the expressions of g to roots.
-func (r *runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
+func (r *runner) parse(g *Guard, roots keyexpr.Roots) (f faults) {
 	var err error
 	options := slices.Clone(g.functions)
 	if r.spec.When != "" {
@@ -149,9 +144,7 @@ func (r *runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 		if err == nil {
 			err = constant(r.when)
 		}
-		if err != nil {
-			faults = append(faults, fmt.Errorf("when: %w", err))
-		}
+		f.check(err != nil, "when: %w", err)
 	}
 	if r.spec.OneKey || len(roots) == 0 {
 		options = append(options, keyexpr.OneKey())
@@ -161,13 +154,13 @@ func (r *runner) parse(g *Guard, roots keyexpr.Roots) (faults []error) {
 		err = g.keyFunc.fits(roots)
 	case g.source != nil:
 		r.key, err = g.source.Parse(roots, options...)
+	case r.spec.Key != "" && r.spec.bounded():
+		r.key, err = parseOne(r.spec.Key, roots, options)
 	case r.spec.Key != "":
 		r.key, err = keyexpr.Parse(r.spec.Key, roots, options...)
 	}
-	if err != nil {
-		faults = append(faults, fmt.Errorf("key: %w", err))
-	}
-	return append(faults, r.parseExpressions(roots, g.functions)...)
+	f.check(err != nil, "key: %w", err)
+	return append(f, r.parseExpressions(roots, g.functions)...)
 }
 
 // fields is what the key reads of the facts, as far as that is known.

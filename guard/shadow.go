@@ -102,7 +102,10 @@ func (s *shadow) acquire(ctx context.Context, request lock.Request, holds *[]loc
 			err = fmt.Errorf("locker panicked: %v", p)
 		}
 	}()
-	request.Wait = 0
+	request.Wait, request.Levels = 0, slices.Clone(request.Levels)
+	for i := range request.Levels {
+		request.Levels[i].Key = shadowPrefix + request.Levels[i].Key
+	}
 	for _, key := range s.keys {
 		if s.outer.has(s.run.locker, key) {
 			continue // the guard would have re-entered

@@ -177,12 +177,12 @@ func (t *tagParser) attribute() error {
 	if !hasValue || value == "" {
 		return t.errorf(start, "attribute %s has no value, write %s=...", name, name)
 	}
-	if a.field == fieldName && !isString(value) {
-		if err := t.lostAttribute(value, value, at); err != nil {
+	if a.field&(fieldName|fieldLevels) != 0 && !isString(value) {
+		if err := t.lostAttribute(bareText(value), value, at); err != nil {
 			return err
 		}
 	}
-	if i := commentIn(value); a.field == fieldKey && strings.Contains(t.stops, "\n") && i >= 0 {
+	if i := commentIn(value); a.field&(fieldKey|fieldLevels) != 0 && strings.Contains(t.stops, "\n") && i >= 0 {
 		return t.errorf(at+i, "a comment would be a part of the key: it stands on a line of its own, and a key with a # like this in quotes")
 	}
 	if err := t.parse(a, value); err != nil {

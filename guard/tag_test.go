@@ -69,7 +69,7 @@ func TestParseTagErrors(t *testing.T) {
 	tests := []struct{ tag, want string }{
 		{"k; wiat=2s", `unknown attribute "wiat", did you mean wait? (at offset 3)`},
 		{"k; maxhold=2s", `did you mean max-hold? (at offset 3)`},
-		{"k; xyzzy=2s", `there is args, busy, hold, key, kind, lease, limit, max-hold, methods, name, one-key, outage and 4 more (at offset 3)`},
+		{"k; xyzzy=2s", `there is args, burst, busy, hold, key, kind, lease, levels, limit, max-hold, methods, name and 7 more (at offset 3)`},
 		{"k;=2s", `unknown attribute ""`},
 		{"k; wait=2", `bad duration "2", want one like 2s or 500ms (at offset 8)`},
 		{"k; wait= -2s", `negative duration "-2s" (at offset 9)`},
@@ -151,8 +151,8 @@ func TestKeysThatAreLikeAttributes(t *testing.T) {
 		if err != nil || spec.Key != key {
 			t.Errorf("parseTag(%q) = %+v, %v", key, spec, err)
 		}
-		if name := attributeIn(key); name != "" {
-			t.Errorf("attributeIn(%q) = %q", key, name)
+		if lost, found := findStray(bareText(key), key, false); found {
+			t.Errorf("in %q, %q is found", key, lost.name)
 		}
 	}
 }

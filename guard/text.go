@@ -58,7 +58,7 @@ func (a attr) text(s *Spec) string {
 		return text
 	}
 	back, err := parseTag("; " + a.name + "=" + text + next)
-	if err != nil || a.format(&back) != text || strings.ContainsAny(text, "\n|") {
+	if err != nil || a.format(&back) != text || strings.ContainsAny(text, "\n|") || a.field == fieldLevels && commentIn(text) >= 0 {
 		return strconv.Quote(text)
 	}
 	return text

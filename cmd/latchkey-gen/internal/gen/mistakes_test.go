@@ -34,7 +34,7 @@ var slips = []slip{
 	{inInterface("//latchkey:guard order:#{id}; when=cents", pay), `6:2: Orders.Pay: when: keyexpr: a condition is true or false, and this is of type int64`},
 	{inInterface("//latchkey:guard order:#{id}; args=id,cents", pay), `6:2: Orders.Pay: args=id,cents: the names are those of the arguments, so leave it out`},
 	{inInterface("//latchkey:guard order:#{id}; methods=POST", pay), `6:2: Orders.Pay: methods=POST is about requests of HTTP, which there are none of here`},
-	{inInterface("//latchkey:guard order:#{id}; kind=permit", pay), `6:2: Orders.Pay: kind permit needs a limit of at least 1, not 0`},
+	{inInterface("//latchkey:guard order:#{id}; kind=permit", pay), `6:2: Orders.Pay: kind permit needs a limit of at least 1, not 0, or a rate`},
 	{inInterface("//latchkey:guard order:#{id}; lease=1m; max-hold=1s", pay), `6:2: Orders.Pay: lease 1m0s is over max-hold 1s, which would end it first`},
 	{inInterface("//latchkey:guard order:#{id}; busy=fallback", pay), `6:2: Orders.Pay: a fallback is for one argument and at most one result, or for neither: put the arguments into a struct`},
 	{inInterface("//latchkey:guard order:#{id} // one at a time", pay), `6:2: a comment behind a directive would be a part of it: write //latchkey:guard order:#{id}`},
