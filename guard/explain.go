@@ -25,10 +25,11 @@ type Explanation struct {
 	Applies bool
 	// Keys are those that the call would take, in this order. There are none if it does not apply, or for Err.
 	Keys []KeyState
-	// Limit and Lease are what the call would ask for, whether the Spec has them or they are read from its facts. They are 0
+	// Limit, Levels and Lease are what the call would ask for, whether the Spec has them or they are read from its facts. They are zero
 	// without Keys.
-	Limit int
-	Lease time.Duration
+	Limit  int
+	Levels []lock.Level
+	Lease  time.Duration
 	// Err is why there is no key, as the *Error that the call would return.
 	Err error
 	// Rest are the explanations of the guards behind this one in a Stack.
@@ -42,6 +43,9 @@ type KeyState struct {
 	Known bool
 	// Busy is whether the call would have to wait for the key, or be refused.
 	Busy bool
+	// Level is the template of what is full, where that is known, and Rate is whether the rate is used up, as in an Error.
+	Level string
+	Rate  bool
 	// Remaining is how long the present holder may keep the key if it does not renew it; 0 is not known.
 	Remaining time.Duration
 	// Err is why the locker could not say, if it can say at all: it did not answer, or would refuse the call for
@@ -137,7 +141,7 @@ func (r *runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 		_, e.Err = c.keyless(err, r.fields())
 		return e
 	}
-	e.Limit, e.Lease = c.request.Limit, c.request.Lease
+	e.Limit, e.Levels, e.Lease = c.request.Limit, c.request.Levels, c.request.Lease
 	for _, key := range keys {
 		e.Keys = append(e.Keys, c.peek(key))
 	}
@@ -154,6 +158,7 @@ func (c *call) peek(key string) KeyState {
 	request.Key, request.Wait = key, 0
 	err := p.Peek(c.ctx, request)
 	state.Busy = errors.Is(err, lock.ErrBusy)
+	state.Level, state.Rate = c.full(ErrBusy, err)
 	if state.Known = err == nil || state.Busy; !state.Known {
 		state.Err = err
 	}
@@ -180,6 +185,9 @@ func (e Explanation) String() string {
 	case e.Spec.LimitFrom+e.Spec.LeaseFrom != "":
 		fmt.Fprintf(&b, "for this call%v\n", Spec{Limit: e.Limit, Lease: e.Lease})
 	}
+	for _, l := range e.Levels {
+		fmt.Fprintf(&b, "level %q, limit %d\n", l.Key, l.Limit)
+	}
 	for _, k := range e.Keys {
 		b.WriteString(k.String() + "\n")
 	}
@@ -198,6 +206,8 @@ func (k KeyState) String() string {
 		return fmt.Sprintf("key %q", k.Key)
 	case !k.Busy:
 		return fmt.Sprintf("key %q, free now", k.Key)
+	case k.Rate, k.Level != "":
+		return fmt.Sprintf("key %q, %s (remaining %v)", k.Key, (&Error{Level: k.Level, Rate: k.Rate}).what(), k.Remaining)
 	case k.Remaining > 0:
 		return fmt.Sprintf("key %q, held by others for another %v", k.Key, k.Remaining)
 	}
