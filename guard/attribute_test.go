@@ -272,7 +272,7 @@ func randomSpec(dice *rand.Rand) (s Spec) {
 // A Spec comes back from all of its texts: those of tags, JSON and YAML, that of many guards, and as single attributes.
 func TestRandomSpecsComeBack(t *testing.T) {
 	dice, expressions, levels := rand.New(rand.NewPCG(11, 7)), 0, 0
-	for range 5000 {
+	for range 2000 {
 		s := randomSpec(dice)
 		if s.printable() != nil {
 			continue
