@@ -43,6 +43,7 @@
 //	what happened             what ran     status             reason in ErrorInfo
 //	guard.ErrKey              nothing      InvalidArgument    LOCK_KEY, with BadRequest naming the fact
 //	guard.ErrBusy             nothing      Aborted            LOCK_BUSY, with RetryInfo
+//	a rate that is used up    nothing      ResourceExhausted  LOCK_RATE, with RetryInfo of its next permit
 //	guard.ErrOutage           nothing      Unavailable        LOCK_OUTAGE, with RetryInfo
 //	guard.ErrFault            nothing      Internal           LOCK_FAULT
 //	guard.ErrUnsupported      nothing      Internal           LOCK_MISUSE
@@ -52,7 +53,7 @@
 //	the caller gave up        nothing      Canceled
 //	the handler's own error   the handler  untouched
 //
-// Statuses name the guard and a fact that is missing; they hold neither a value, the key nor the words of the lock service.
+// Statuses name the guard, a fact that is missing and a level that is full; they hold neither a value, the key nor the words of the lock service.
 // The domain of the ErrorInfo is "latchkey", and its metadata names the guard. RetryInfo is when a retry is likely to help,
 // or a second where that is not known.
 //

@@ -27,6 +27,9 @@ var innerErrors = []struct {
 }{
 	{&guard.Error{Guard: "g", Err: guard.ErrKey, Cause: errors.New("secret")}, failure{codes.InvalidArgument, "LOCK_KEY", ""}},
 	{&guard.Error{Guard: "g", Err: guard.ErrBusy, RetryAfter: 3 * time.Second}, failure{codes.Aborted, "LOCK_BUSY", "3s"}},
+	{&guard.Error{Guard: "g", Err: guard.ErrBusy, Rate: true, RetryAfter: 2500 * time.Millisecond}, failure{codes.ResourceExhausted, "LOCK_RATE", "2.5s"}},
+	{&guard.Error{Guard: "g", Err: guard.ErrBusy, Rate: true, Cause: errors.New("secret")}, failure{codes.ResourceExhausted, "LOCK_RATE", "1s"}},
+	{&guard.Error{Guard: "g", Err: guard.ErrBusy, Level: "t:#{req.tenant}"}, failure{codes.Aborted, "LOCK_BUSY", "1s"}},
 	{&guard.Error{Guard: "g", Err: guard.ErrOutage, Cause: errors.New("dial tcp secret")}, failure{codes.Unavailable, "LOCK_OUTAGE", "1s"}},
 	{&guard.Error{Guard: "g", Err: guard.ErrFault, Cause: errors.New("secret")}, failure{codes.Internal, "LOCK_FAULT", ""}},
 	{&guard.Error{Guard: "g", Err: guard.ErrUnsupported}, failure{codes.Internal, "LOCK_MISUSE", ""}},

@@ -87,6 +87,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 			want failure
 		}{
 			{&guard.Error{Guard: "g", Err: guard.ErrBusy, RetryAfter: 3 * time.Second}, failure{connect.CodeAborted, "LOCK_BUSY", "3s", ""}},
+			{&guard.Error{Guard: "g", Err: guard.ErrBusy, Rate: true, RetryAfter: 30 * time.Second}, failure{connect.CodeResourceExhausted, "LOCK_RATE", "30s", ""}},
 			{fmt.Errorf("order: %w", &guard.Error{Guard: "g", Err: guard.ErrOutage}), failure{connect.CodeUnavailable, "LOCK_OUTAGE", "1s", ""}},
 			{&guard.Error{Guard: "g", Err: guard.ErrLost, Cause: own}, failure{connect.CodeInternal, "LOCK_LOST", "", ""}},
 			{own, failure{code: connect.CodeNotFound}},

@@ -58,6 +58,12 @@ type Guard struct {
 	Limit int32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Reads the limit from each request, in place of limit: "#{req.slots}".
 	LimitFrom string `protobuf:"bytes,15,opt,name=limit_from,json=limitFrom,proto3" json:"limit_from,omitempty"`
+	// One or two more keys that a call takes beside its own, each with a limit: "20 of all, #{req.slots} of tenant:#{req.tenant}".
+	Levels string `protobuf:"bytes,16,opt,name=levels,proto3" json:"levels,omitempty"`
+	// How many calls with the same key may begin within a time, however long they take: "10/1m".
+	Rate string `protobuf:"bytes,17,opt,name=rate,proto3" json:"rate,omitempty"`
+	// How many calls of the rate may begin at once, in place of all of them.
+	Burst int32 `protobuf:"varint,18,opt,name=burst,proto3" json:"burst,omitempty"`
 	// How many calls of one server may wait for a key. One more is busy at once.
 	Waiters int32 `protobuf:"varint,10,opt,name=waiters,proto3" json:"waiters,omitempty"`
 	// What to do when others held the lock for all of wait: fail, skip, run-unlocked.
@@ -172,6 +178,27 @@ func (x *Guard) GetLimitFrom() string {
 	return ""
 }
 
+func (x *Guard) GetLevels() string {
+	if x != nil {
+		return x.Levels
+	}
+	return ""
+}
+
+func (x *Guard) GetRate() string {
+	if x != nil {
+		return x.Rate
+	}
+	return ""
+}
+
+func (x *Guard) GetBurst() int32 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
 func (x *Guard) GetWaiters() int32 {
 	if x != nil {
 		return x.Waiters
@@ -231,7 +258,7 @@ var File_latchkey_guard_v1_guard_proto protoreflect.FileDescriptor
 
 const file_latchkey_guard_v1_guard_proto_rawDesc = "" +
 	"\n" +
-	"\x1dlatchkey/guard/v1/guard.proto\x12\x11latchkey.guard.v1\x1a google/protobuf/descriptor.proto\"\xe2\x02\n" +
+	"\x1dlatchkey/guard/v1/guard.proto\x12\x11latchkey.guard.v1\x1a google/protobuf/descriptor.proto\"\xa4\x03\n" +
 	"\x05Guard\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -243,7 +270,10 @@ const file_latchkey_guard_v1_guard_proto_rawDesc = "" +
 	"\x04hold\x18\b \x01(\tR\x04hold\x12\x14\n" +
 	"\x05limit\x18\t \x01(\x05R\x05limit\x12\x1d\n" +
 	"\n" +
-	"limit_from\x18\x0f \x01(\tR\tlimitFrom\x12\x18\n" +
+	"limit_from\x18\x0f \x01(\tR\tlimitFrom\x12\x16\n" +
+	"\x06levels\x18\x10 \x01(\tR\x06levels\x12\x12\n" +
+	"\x04rate\x18\x11 \x01(\tR\x04rate\x12\x14\n" +
+	"\x05burst\x18\x12 \x01(\x05R\x05burst\x12\x18\n" +
 	"\awaiters\x18\n" +
 	" \x01(\x05R\awaiters\x12\x12\n" +
 	"\x04busy\x18\v \x01(\tR\x04busy\x12\x16\n" +

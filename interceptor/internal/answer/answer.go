@@ -29,6 +29,7 @@ const (
 	Canceled         Code = 1
 	InvalidArgument  Code = 3
 	DeadlineExceeded Code = 4
+	Exhausted        Code = 8
 	Aborted          Code = 10
 	Internal         Code = 13
 	Unavailable      Code = 14
@@ -53,6 +54,7 @@ type Kind struct {
 var (
 	BadKey = Kind{InvalidArgument, "LOCK_KEY", false}
 	Busy   = Kind{Aborted, "LOCK_BUSY", true}
+	Rate   = Kind{Exhausted, "LOCK_RATE", true}
 	Outage = Kind{Unavailable, "LOCK_OUTAGE", true}
 	Lost   = Kind{Internal, "LOCK_LOST", false}
 	Fault  = Kind{Internal, "LOCK_FAULT", false}
@@ -65,6 +67,10 @@ func Of(e *guard.Error) Answer {
 	switch is := func(target error) bool { return errors.Is(e.Err, target) }; {
 	case is(guard.ErrKey):
 		return badKey(e)
+	case is(guard.ErrBusy) && e.Rate:
+		return New(Rate, e.Guard, "its rate is used up", e.RetryAfter)
+	case is(guard.ErrBusy) && e.Level != "":
+		return New(Busy, e.Guard, fmt.Sprintf("its level %q is full", e.Level), e.RetryAfter)
 	case is(guard.ErrBusy):
 		return New(Busy, e.Guard, "its lock is held by others", e.RetryAfter)
 	case is(guard.ErrOutage):

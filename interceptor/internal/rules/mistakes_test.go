@@ -190,6 +190,7 @@ func mistakesInTemplates(t *testing.T) []mistake {
 // mistakesInOptions are about what stands in a .proto file.
 func mistakesInOptions() []mistake {
 	options := func(opts ...guard.Option) []Rule { return []Rule{FromOptions(memlock.New(), opts)} }
+	bounded := []Rule{FromOptions(guardtest.PassThrough(), nil)}
 	good := &guardpb.Guard{Key: "account:#{req.name}"}
 	newer := proto.CloneOf(good)
 	newer.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 1000, protowire.VarintType), 1))
@@ -215,6 +216,12 @@ func mistakesInOptions() []mistake {
 			want: []string{transfer, "limit: keyexpr: makes <string>"}},
 		{name: "lease without a unit", option: &guardpb.Guard{Key: "account:#{req.name}", Lease: "#{req.limit}"}, rules: options(),
 			want: []string{transfer, "lease: keyexpr: makes <int32>", "time.Duration"}},
+		{name: "typo in a level", option: &guardpb.Guard{Key: "account:#{req.name}", Limit: 1, Levels: "20 of t:#{req.nam}"}, rules: bounded,
+			want: []string{transfer, "levels: ", "did you mean"}},
+		{name: "level without a limit", option: &guardpb.Guard{Key: "account:#{req.name}", Levels: "20 of all"}, rules: bounded,
+			want: []string{transfer, "levels without limit"}},
+		{name: "rate without a slash", option: &guardpb.Guard{Key: "account:#{req.name}", Rate: "10"}, rules: bounded, want: []string{transfer, `bad rate "10"`}},
+		{name: "negative burst", option: &guardpb.Guard{Key: "account:#{req.name}", Rate: "10/1m", Burst: -1}, rules: bounded, want: []string{transfer, "bad burst"}},
 		{name: "lease over max-hold", option: &guardpb.Guard{Key: "account:#{req.name}", Lease: "1m", MaxHold: "1s"}, rules: options(), want: []string{transfer, "max-hold"}},
 		{name: "unclosed hole", option: &guardpb.Guard{Key: "account:#{req.name"}, rules: options(), want: []string{transfer, "key"}},
 		{name: "condition that is none", option: &guardpb.Guard{Key: "account:#{req.name}", When: "req.limit"}, rules: options(), want: []string{transfer, "when"}},
@@ -311,11 +318,13 @@ func TestGoReplacesAnOption(t *testing.T) {
 func TestOptionSaysWhatASpecDoes(t *testing.T) {
 	option := &guardpb.Guard{
 		Name: "n", Key: "account:#{req.name}", When: `req.name != ""`, Kind: "permit", Wait: "2s", Lease: "3s", MaxHold: "4s",
-		Hold: "5s", Limit: 6, Waiters: 7, Busy: "skip", Outage: "run-unlocked", OneKey: true, Switchable: true,
+		Hold: "5s", Limit: 6, Levels: "20 of all, #{req.limit} of #{req.name}", Rate: "10/1m", Burst: 8,
+		Waiters: 7, Busy: "skip", Outage: "run-unlocked", OneKey: true, Switchable: true,
 	}
 	want := guard.Spec{
 		Name: "n", Key: "account:#{req.name}", When: `req.name != ""`, Kind: lock.Permit, Wait: 2 * time.Second, Lease: 3 * time.Second,
-		MaxHold: 4 * time.Second, Hold: 5 * time.Second, Limit: 6, Waiters: 7, Busy: guard.Skip, Outage: guard.RunUnlocked,
+		MaxHold: 4 * time.Second, Hold: 5 * time.Second, Limit: 6, Levels: "20 of all, #{req.limit} of #{req.name}", Rate: "10/1m", Burst: 8,
+		Waiters: 7, Busy: guard.Skip, Outage: guard.RunUnlocked,
 		OneKey: true, Switchable: true,
 	}
 	read := &guardpb.Guard{Key: "k", LimitFrom: "#{req.limit}", Lease: "#{req.timeout.AsDuration()}"}
@@ -361,6 +370,27 @@ func TestOptionSaysWhatASpecDoes(t *testing.T) {
 	}
 	if len(lacking) > 0 {
 		t.Errorf("a Spec has no fields %v", slices.Collect(maps.Keys(lacking)))
+	}
+}
+
+// Levels and a rate of an option are asked for as those of options in Go.
+func TestOptionReadsLevels(t *testing.T) {
+	option := &guardpb.Guard{Key: "account:#{req.name}", Limit: 1, Levels: "20 of all, #{req.limit} of owner:#{req.kind}", Rate: "10/1m", Burst: 1}
+	l := guardtest.Record(guardtest.PassThrough())
+	ms, err := bindIn(bank(t, option), "interceptor", All, []Rule{FromOptions(l, nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := func(string) (any, error) { return &guardpb.Guard{Name: "7", Limit: 3, Kind: "a"}, nil }
+	if _, err := ms[transfer].Runner.Run(t.Context(), facts, func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	want := lock.Request{
+		Key: "account:7", Kind: lock.Permit, Limit: 1, Levels: []lock.Level{{Key: "all", Limit: 20}, {Key: "owner:a", Limit: 3}},
+		Rate: lock.Rate{Permits: 1, Interval: 6 * time.Second}, Holder: `guard "` + ms[transfer].Spec.Name + `"`,
+	}
+	if got := l.Steps()[0].Request; !reflect.DeepEqual(got, want) {
+		t.Errorf("asked for %+v, want %+v", got, want)
 	}
 }
 
