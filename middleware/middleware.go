@@ -55,6 +55,7 @@
 //	                      of the right type; 413 for one over BodyLimit, and 415 for one whose Content-Type the handler may
 //	                      read in another way, which names the option for handlers that don't
 //	ErrBusy         409   the handler did not run; Retry-After comes from the guard's own recent holds
+//	                429   of a rate that is used up, whatever Status says; Retry-After is when it gives the next permit
 //	ErrOutage       503   the handler did not run; Retry-After
 //	ErrFault        500   the handler did not run: the program or the lock service is at fault, not the request. So for a
 //	                      path value that the route does not have, and a body that somebody in front has read, which is
@@ -162,7 +163,7 @@ type plan struct {
 func newPlan(runner adapter.Runner) *plan {
 	p, specs := &plan{runner: runner, names: make(names)}, runner.Specs()
 	for _, s := range specs {
-		p.names.add(s.Key + " " + s.When + " " + s.LimitFrom + " " + s.LeaseFrom)
+		p.names.add(s.Key + " " + s.When + " " + s.LimitFrom + " " + s.LeaseFrom + " " + s.Levels)
 	}
 	p.waits = slices.ContainsFunc(specs, func(s guard.Spec) bool { return s.Wait != 0 || s.Busy == guard.Replace })
 	if methods := specs[0].Methods; methods != "" {

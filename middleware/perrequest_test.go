@@ -3,7 +3,7 @@ package middleware_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +58,7 @@ func TestLimitAndLeaseOfRequests(t *testing.T) {
 	want := []lock.Request{
 		{Key: "report:7", Kind: lock.Permit, Limit: 3, Lease: 30 * time.Second}, {Key: "report:7", Kind: lock.Permit, Limit: 5, Lease: time.Minute},
 	}
-	if !slices.Equal(got, want) {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("asked for %+v, want %+v", got, want)
 	}
 }

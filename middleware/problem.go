@@ -33,6 +33,9 @@ type Problem struct {
 	// Fact is what the request lacks, in the words of the template: header.Tenant, body.order.id. It is never a value of
 	// the request. It is empty where that is not known, or where the request is not at fault.
 	Fact string `json:"fact,omitempty"`
+	// Level is the template of what was full, of a guard with levels: "all", or "tenant:#{claims.Tenant}". It is never a value of the request, and empty
+	// where it is not known.
+	Level string `json:"level,omitempty"`
 	// RetryAfter is sent as the header of that name, in whole seconds. It is at least a second where trying again makes
 	// sense, and otherwise 0.
 	RetryAfter time.Duration `json:"-"`

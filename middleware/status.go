@@ -109,6 +109,10 @@ func (c *config) refusal(e *guard.Error) Problem {
 		if errors.Is(f.err, guard.ErrKey) {
 			p.Fact, p.Detail = e.Fact, fmt.Sprintf(f.detail, subject(e.Fact))
 		}
+		if p.Level = e.Level; e.Rate {
+			p.Title, p.Status = "Too many requests", http.StatusTooManyRequests
+			p.Detail = "As many requests as may within this time have begun already. Nothing was done; retry later."
+		}
 		if errors.Is(e.Cause, guard.ErrDraining) {
 			p.Title, p.Detail = "Server is about to stop", "This server lets no new requests in. Nothing was done; retry."
 		}
