@@ -22,21 +22,20 @@ import (
 
 // functions are called with the arguments that the source has, where all of them are written out.
 var functions = map[string]any{
-	"guard.AfterRelease": guard.AfterRelease, "guard.Args": guard.Args, "guard.Busy": guard.Busy, "guard.Fair": guard.Fair,
-	"guard.Fenced": guard.Fenced, "guard.HoldAtLeast": guard.HoldAtLeast, "guard.FromSpec": guard.FromSpec, "guard.In": guard.In,
-	"guard.Key": guard.Key, "guard.KeyFrom": guard.KeyFrom, "guard.Kind": guard.Kind, "guard.Lease": guard.Lease, "guard.Limit": guard.Limit,
-	"guard.Log": guard.Log, "guard.LogKeys": guard.LogKeys, "guard.MaxHold": guard.MaxHold, "guard.MaxRetryAfter": guard.MaxRetryAfter,
-	"guard.MeterProvider": guard.MeterProvider, "guard.Methods": guard.Methods, "guard.Name": guard.Name, "guard.Observe": guard.Observe,
-	"guard.OneKey": guard.OneKey, "guard.Outage": guard.Outage, "guard.Read": guard.Read, "guard.ReleaseTimeout": guard.ReleaseTimeout,
-	"guard.Spin": guard.Spin, "guard.Switchable": guard.Switchable, "guard.TracerProvider": guard.TracerProvider, "guard.Wait": guard.Wait,
-	"guard.WaitForever": guard.WaitForever, "guard.Waiters": guard.Waiters, "guard.When": guard.When, "guard.Write": guard.Write,
+	"guard.AfterRelease": guard.AfterRelease, "guard.Args": guard.Args, "guard.Busy": guard.Busy, "guard.Fair": guard.Fair, "guard.Fenced": guard.Fenced,
+	"guard.HoldAtLeast": guard.HoldAtLeast, "guard.FromSpec": guard.FromSpec, "guard.In": guard.In, "guard.Key": guard.Key, "guard.KeyFrom": guard.KeyFrom,
+	"guard.Kind": guard.Kind, "guard.Lease": guard.Lease, "guard.Limit": guard.Limit, "guard.Log": guard.Log, "guard.LogKeys": guard.LogKeys,
+	"guard.MaxHold": guard.MaxHold, "guard.MaxRetryAfter": guard.MaxRetryAfter, "guard.MeterProvider": guard.MeterProvider, "guard.Methods": guard.Methods,
+	"guard.Name": guard.Name, "guard.Observe": guard.Observe, "guard.OneKey": guard.OneKey, "guard.Outage": guard.Outage, "guard.Read": guard.Read,
+	"guard.ReleaseTimeout": guard.ReleaseTimeout, "guard.Spin": guard.Spin, "guard.Switchable": guard.Switchable, "guard.TracerProvider": guard.TracerProvider,
+	"guard.Wait": guard.Wait, "guard.WaitForever": guard.WaitForever, "guard.Waiters": guard.Waiters, "guard.When": guard.When, "guard.Write": guard.Write,
 	"guard.FallbackJob": guard.FallbackJob, "guard.Fallback": guard.Fallback[any, any], "guard.FallbackAction": guard.FallbackAction[any],
 	"guard.KeyFunc": guard.KeyFunc[any], "guard.KeysFunc": guard.KeysFunc[any], "guard.LeaseFrom": guard.LeaseFrom, "guard.LimitFrom": guard.LimitFrom,
+	"guard.Level": guard.Level, "guard.LevelFrom": guard.LevelFrom, "guard.Rate": guard.Rate, "guard.Burst": guard.Burst,
 
 	"middleware.BodyLimit": middleware.BodyLimit, "middleware.Pattern": middleware.Pattern, "middleware.Status": middleware.Status,
 	"middleware.Respond": middleware.Respond, "middleware.Fallback": middleware.Fallback, "middleware.WithFacts": middleware.WithFacts[any],
-	"middleware.PathValues": middleware.PathValues,
-	"middleware.Value":      func(root string) middleware.Option { return middleware.WithFacts[any](root, someFact) },
+	"middleware.PathValues": middleware.PathValues, "middleware.Value": func(root string) middleware.Option { return middleware.WithFacts[any](root, someFact) },
 
 	"keyexpr/spel.Expression": spel.Expression, "keyexpr/spel.Lock4j": spel.Lock4j, "keyexpr/spel.Klock": spel.Klock,
 	"keyexpr/spel.Redisson": spel.Redisson, "keyexpr/spel.Alturkovic": spel.Alturkovic, "keyexpr/spel.Params": spel.Params,
@@ -58,6 +57,8 @@ type anyLocker struct{}
 func (anyLocker) Acquire(context.Context, lock.Request) (lock.Hold, error) {
 	return nil, lock.ErrUnsupported
 }
+
+func (anyLocker) ServesLevels(...string) error { return nil }
 
 // Replace is there for busy=replace.
 func (anyLocker) Replace(ctx context.Context, _ lock.Request) (context.Context, func(), error) {

@@ -58,7 +58,7 @@ func (d *declarations) reads(handler ast.Expr, specs []guard.Spec) {
 		return
 	}
 	for _, s := range specs {
-		for _, m := range fromQuery.FindAllStringSubmatch(s.Key+" "+s.When, -1) {
+		for _, m := range fromQuery.FindAllStringSubmatch(s.Key+" "+s.When+" "+s.Levels, -1) {
 			ast.Inspect(body, func(n ast.Node) bool {
 				e, ok := n.(*ast.CallExpr)
 				if !ok || len(e.Args) == 0 {

@@ -57,6 +57,8 @@ func values(l lock.Locker) {
 	_, _ = guard.New(l, []guard.Option{guard.Name("n"), guard.Waiters(-1)}...)               // want `guard "n": negative waiters -1`
 	_, _ = guard.New(l, guard.Name("n"), guard.LimitFrom("3"))                               // want `guard "n": limit "3": give one expression`
 	_, _ = guard.New(l, guard.Name("n"), guard.LeaseFrom("#{req.Until +}"))                  // want `guard "n": lease: keyexpr: not an expression`
+	_, _ = guard.New(l, guard.Name("n"), guard.Limit(1), guard.Level(20, "a,b"))             // want `guard "n": levels: bad level "b"`
+	_, _ = guard.New(l, guard.Name("n"), guard.Rate(10, 0))                                  // want `guard "n": rate: bad rate "10/0s"`
 	_, _ = guard.NewRegistry(guard.Wait(time.Second))                                        // want `NewRegistry takes options that are for all guards`
 	_, _ = guard.ParseSpecs("order.pay: wiat=5s")                                            // want `unknown attribute "wiat", did you mean wait\?`
 	_ = new(guard.Spec).UnmarshalText([]byte("order:#{req.ID}; wait=2"))                     // want `bad duration "2"`
@@ -103,6 +105,12 @@ func functions(l lock.Locker, reg *guard.Registry, wait time.Duration, more ...g
 	_, _ = guard.Func(text, pay)
 	seconds := guard.Must(guard.New(l, name, guard.Key("#{req.ID}"), guard.LeaseFrom("#{req.Slots}"))) // want `lease: keyexpr: makes <int>, and should make one time.Duration`
 	_, _ = guard.Func(seconds, pay)
+	levels := guard.Must(guard.New(l, name, guard.Key("#{req.ID}"), guard.Limit(1), guard.Level(20, "all"), guard.LevelFrom("#{req.Slots}", "t:#{req.Tenant}")))
+	_, _ = guard.Func(levels, pay)
+	level := guard.Must(guard.New(l, name, guard.Key("#{req.ID}"), guard.Limit(1), guard.Level(20, "t:#{req.Tenat}"))) // want `levels: keyexpr: unknown field Tenat of Order`
+	_, _ = guard.Func(level, pay)
+	rate := guard.Must(guard.New(l, name, guard.Key("#{req.ID}"), guard.Rate(10, time.Minute), guard.Burst(1), guard.Lease(time.Second)))
+	_, _ = guard.Func(rate, pay)                                                                   // want `rate without limit holds nothing`
 	slip := guard.Must(guard.New(l, name, guard.Key("#{req.ID}"), guard.LimitFrom("#{req.Slot}"))) // want `limit: keyexpr: unknown field Slot of Order, did you mean Slots\?`
 	_, _ = guard.Func(slip, pay)
 
