@@ -205,3 +205,32 @@ func testClusterLevels(t *testing.T, c *redistest.Cluster) {
 		}
 	}
 }
+
+// A call takes the levels that no hold above it has, whether that has its key or another level.
+func TestLevelsUnderAHold(t *testing.T) {
+	t.Parallel()
+	s := redistest.Any(t)
+	c, other := newClient(t, s), newClient(t, s)
+	a := acquire(t.Context(), t, c, lock.Request{Key: "user:a", Kind: lock.Permit, Limit: 1})
+	under := acquire(a.Context(), t, c, levelled("a", 1))
+	checkFull(t, other, levelled("b", 1), "all")
+	d := acquire(t.Context(), t, other, lock.Request{Key: "user:d", Kind: lock.Permit, Limit: 1})
+	_, err := c.Acquire(under.Context(), levelled("d", 1))
+	if busy, ok := errors.AsType[*lock.BusyError](err); !ok || busy.Level != "user:d" {
+		t.Errorf("under a hold of the level: %v, %+v", err, busy)
+	}
+	release(t, d)
+	release(t, a) // what was re-entered lasts for as long as who did
+	checkFull(t, other, levelled("a", 2), "user:a")
+	release(t, under)
+	a = acquire(t.Context(), t, c, lock.Request{Key: "user:a", Kind: lock.Permit, Limit: 1})
+	b := acquire(t.Context(), t, other, levelled("b", 1))
+	if _, err := c.Acquire(a.Context(), levelled("a", 1)); !errors.Is(err, lock.ErrBusy) {
+		t.Errorf("under a hold of the key, with a full level: %v", err)
+	}
+	check(t, c.ReleaseAll(t.Context(), []lock.Hold{acquire(a.Context(), t, c, levelled("a", 2)), a}))
+	release(t, b)
+	if left := keys(t, s.Client(t)); len(left) != 0 {
+		t.Errorf("keys %q are left", left)
+	}
+}

@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,6 +127,9 @@ func (c *Client) beneath(ctx context.Context, r lock.Request) (lock.Hold, error)
 		inner, err := c.Acquire(h.Context(), rest)
 		if err != nil {
 			_ = h.Release(context.WithoutCancel(ctx)) // what is left of it is seen to
+			if busy, ok := errors.AsType[*lock.BusyError](err); ok && !busy.Rate {
+				busy.Level = cmp.Or(busy.Level, rest.Key)
+			}
 			return nil, err
 		}
 		inner.(*hold).around = h.(*hold)
