@@ -23,6 +23,9 @@ func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) strin
 	return h.holder.id
 }
 
+// PermitID is what Redis calls a permit, in the semaphore of each of its levels.
+func PermitID(h lock.Hold) string { return h.(*hold).holder.id }
+
 // ReservedIDs are what Redis calls the holders that a reservation above ctx has, by the name of the lock.
 func ReservedIDs(ctx context.Context, c *Client) map[string]string {
 	ids := map[string]string{}

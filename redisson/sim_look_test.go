@@ -59,10 +59,11 @@ const simTold = 150 * time.Millisecond
 // not renewed may not learn of it before.
 func (j *judge) deaf(sec *section) {
 	late, most := j.net.Since()-max(sec.robbed, sec.entered), simTold
-	if j.w.options.faults != "none" {
+	given := j.w.options.scene == "levels" // which nobody tells it
+	if j.w.options.faults != "none" || given {
 		most = j.w.times.watchdog + sec.stay.leases
 	}
-	if (sec.lease == 0 || j.w.options.faults == "none") && late > most {
+	if (sec.lease == 0 || j.w.options.faults == "none" && !given) && late > most {
 		j.violation("%s has not heard for %v that its lock was freed by force", sec.stay.name, late)
 	}
 }

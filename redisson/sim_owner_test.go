@@ -161,7 +161,10 @@ func (o *owner) weigh(what string, ctx context.Context, wait time.Duration, err 
 		o.w.net.Reach("context ended")
 	default:
 		o.w.net.Reach("outage")
-		f := o.w.options.faults
+		f, b := o.w.options.faults, simBounds[o.w.options.bounds]
+		if twice := 2 * simFaults["away"].AwayMost; f == "away" && wait >= 0 && min(wait+b.answer, o.w.times.timeout) < twice {
+			return // it may have met two outages, one right after the other
+		}
 		if f == "none" || f == "demoted" || f == "back" || f == "behind" || f == "away" && o.w.options.scene != "red" { // which are bridged; a RedLock does without a server
 			o.w.judge.accuse("%s: an outage without a fault: %v", what, err)
 		}

@@ -21,8 +21,14 @@ type keep struct {
 func (j *judge) keep(sec *section, from, kept time.Duration, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	key := sec.stay.keys[0]
+	defer j.rooms()
 	sec.stay.leases += kept
+	for _, key := range sec.stay.keys {
+		j.keepOne(sec, key, from, kept, err)
+	}
+}
+
+func (j *judge) keepOne(sec *section, key string, from, kept time.Duration, err error) {
 	k := keep{by: sec.stay, kind: sec.kind, from: from, latest: j.net.Since() + kept + kept/49}
 	switch {
 	case err == nil && sec.robbed == 0 && j.robbed[key] < from && j.w.options.faults != "behind":
@@ -34,8 +40,9 @@ func (j *judge) keep(sec *section, from, kept time.Duration, err error) {
 	j.kept[key] = append(j.kept[key], k)
 }
 
-// keptFrom finds a lock that somebody else keeps from s, and returns the number of permits that are kept.
-func (j *judge) keptFrom(s *stay, key string) (permits int) {
+// keptFrom finds a lock that somebody else keeps from s, and returns the number of permits that are kept, and how many
+// there may be.
+func (j *judge) keptFrom(s *stay, key string) (permits, most int) {
 	j.kept[key] = slices.DeleteFunc(j.kept[key], func(k keep) bool { return k.latest < j.net.Since()-liveness })
 	reading, writing, _ := s.amounts()
 	for _, k := range j.kept[key] {
@@ -43,12 +50,12 @@ func (j *judge) keptFrom(s *stay, key string) (permits int) {
 		switch {
 		case left <= 0:
 		case k.kind == lock.Permit:
-			permits++
+			permits, most = permits+1, max(most, k.by.most(key))
 		case k.by != s && (writing > 0 || reading > 0 && k.kind != lock.Read):
 			j.unlessLate(key, []*stay{s}, func() { j.violation("%s got %s, which %s keeps for another %v", s.name, key, k.by.name, left) })
 		}
 	}
-	return permits
+	return permits, most
 }
 
 // keptLast is until when a lock may have been kept.
@@ -77,7 +84,7 @@ func (j *judge) lost(sec *section, err error) {
 	defer j.mu.Unlock()
 	ended := sec.entered + lost.Held + sec.lease/100 + 2*time.Millisecond // or sooner; a RedLock gives away as much for drift
 	switch {
-	case sec.robbed > 0 || j.undone(sec) || slices.ContainsFunc(sec.stay.keys, func(key string) bool { return j.robbed[key] >= sec.entered }) || j.w.sim == nil:
+	case sec.robbed > 0 || sec.stay.under != nil && sec.stay.under.robbed > 0 || j.undone(sec) || slices.ContainsFunc(sec.stay.keys, func(key string) bool { return j.robbed[key] >= sec.entered }) || j.w.sim == nil:
 	case errors.Is(err, redisson.ErrGone), errors.Is(err, redisson.ErrForced):
 		j.violation("%s was notified that somebody has removed its lock, and nobody has", sec.stay.name)
 	case j.w.options.faults == "none" && (sec.lease == 0 || ended < sec.lasts):

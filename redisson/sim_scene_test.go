@@ -49,6 +49,8 @@ var simScenes = map[string]scene{
 	"red":    {force: freeServer, longer: 400 * time.Millisecond, round: (*owner).stayAtMajority, partly: true, majority: true},
 	"family": {force: freePlain, kinds: []lock.Kind{lock.Exclusive, lock.Fenced, lock.Spin, lock.Fair}, round: (*owner).stay, keeps: []string{"redisson_lock_token:{L}"}, partly: true, ghosts: true},
 	"permit": {kinds: []lock.Kind{lock.Permit}, round: (*owner).stay, taken: expirablePermits},
+	"levels": {kinds: []lock.Kind{lock.Permit}, round: (*owner).stayAtLevels, partly: true},
+	"begin":  {round: (*owner).begin, partly: true},
 	"expirable": {round: (*owner).takeExpirable, taken: expirablePermits, final: allFree, keeps: []string{"L", "{L}:timeout"}, prepare: func(c *redisson.Client) error {
 		_, err := c.PermitExpirableSemaphore("L").TrySetPermits(context.Background(), simPermits)
 		return err
@@ -65,7 +67,7 @@ var simScenes = map[string]scene{
 }
 
 // simCast is the scenes that take turns.
-var simCast = []string{"plain", "fair", "fenced", "write", "permit", "spin", "multi", "semaphore", "latch", "rate", "rw", "read", "expirable", "red", "family"}
+var simCast = []string{"plain", "fair", "fenced", "write", "permit", "spin", "multi", "semaphore", "latch", "rate", "rw", "read", "expirable", "red", "family", "levels", "begin"}
 
 // allFree finds permits that got lost, or came from nowhere.
 func allFree(w *world) string {

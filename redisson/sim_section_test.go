@@ -19,6 +19,9 @@ type stay struct {
 	keys     []string
 	kind     lock.Kind
 	kinds    map[string]lock.Kind // by key, of a MultiLock
+	request  lock.Request         // of permits; without a key, it follows from keys
+	limits   map[string]int       // of permits by key, if they are others than simPermits
+	under    *section             // of another stay, whose levels it has, too; or nil
 	pace     time.Duration        // of what is done under it
 	sections []*section           // those that the owner has not ended
 
@@ -175,6 +178,10 @@ func (s scene) identify(sec *section) map[string]string {
 	}
 	ids := map[string]string{}
 	for _, key := range sec.stay.keys {
+		if sec.kind == lock.Permit {
+			ids[key] = redisson.PermitID(sec.hold)
+			continue
+		}
 		ids[key] = redisson.HolderID(sec.hold.Context(), sec.stay.o.client, key, sec.kindAt(key))
 	}
 	return ids

@@ -33,12 +33,26 @@ func (w *world) executed(e sim.Execution) {
 	if strings.HasSuffix(e.Script, "force") && strings.HasPrefix(e.Answer, "*2\r\n:1\r\n") {
 		w.forced(e)
 	}
+	w.permits(e)
 	w.judge.look()
 	if strings.HasSuffix(e.Script, "_update") && e.Answer == "*1\r\n:0\r\n" {
 		w.net.Reach("loss during a renewal")
 	}
 	if e.Late && len(e.Args) > 2 {
 		w.late(e)
+	}
+}
+
+// permits is called with each command, and looks for those that give a permit of a rate, or give one back that somebody else has.
+func (w *world) permits(e sim.Execution) {
+	switch {
+	case w.options.scene == "levels" && e.Script == "permits_release" && e.Answer == "*1\r\n:1\r\n":
+		w.judge.gaveAway(e.Args[3], e.Args[4+atoi(e.Args[2])])
+	case w.options.scene == "begin" && strings.HasPrefix(e.Answer, "*3\r\n:1\r\n") && (e.Script == "permit_acquire" || e.Script == "lock_wait"):
+		w.judge.began(holderOf(e.Args))
+	}
+	if e.Script == "lock_wait" && strings.HasPrefix(e.Answer, "*3\r\n:1\r\n") && w.uniform() && w.options.faults == "none" {
+		w.judge.passedOver(e.Args)
 	}
 }
 

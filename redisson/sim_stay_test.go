@@ -114,12 +114,21 @@ func (s *stay) acquire(ctx context.Context, kind lock.Kind, wait time.Duration) 
 
 // ask takes the lock by a call of o, and begins a section under it. It returns nil if that is not possible.
 func (s *stay) ask(o *owner, ctx context.Context, kind lock.Kind, wait time.Duration) *section {
-	r := lock.Request{Key: s.keys[0], Kind: kind, Wait: wait, Lease: o.lease(), Limit: simPermits}
+	r := s.request
+	if r.Key == "" {
+		r.Key, r.Limit = s.keys[0], simPermits
+	}
+	r.Kind, r.Wait, r.Lease = kind, wait, o.lease()
+	done := func() {}
+	if kind == lock.Permit {
+		done = o.w.judge.want(s)
+	}
 	sec := s.newSection(kind, r.Lease)
 	err := o.acquire(fmt.Sprintf("acquires %v within %v for %v", kind, wait, r.Lease), ctx, wait, s.keys, func() (err error) {
 		sec.hold, err = o.client.Acquire(ctx, r)
 		return err
 	})
+	defer done()
 	if err != nil {
 		return nil
 	}
