@@ -303,13 +303,71 @@ var simMutants = []mutant{
 	// Numbers.
 	{
 		name:  "one permit more than there are",
-		edits: []edit{{"lua/permit_acquire.lua", "if free < 1 then", "if free < 0 then"}},
+		edits: []edit{{"lua/permit_acquire.lua", "not level.held and free < 1", "not level.held and free < 0"}},
 		run:   "scene=permit", want: "permits of L are taken",
 	},
 	{
-		name:  "a permit can be given back twice",
-		edits: []edit{{"lua/permit_release.lua", "if not taken then", "if not taken and redis.call('zcard', KEYS[2]) == 0 then"}},
-		run:   "scene=permit,faults=rough", want: "permits of L",
+		name:  "a permit that is given back twice takes another one along",
+		edits: []edit{{"lua/permit_release.lua", "  elseif level.held then\n", "  elseif level.held or redis.call('zremrangebyrank', level.taken, 0, 0) > 0 then\n"}},
+		run:   "scene=permit,faults=rough", want: "permits of L|believes",
+	},
+	{
+		name:  "a permit whose lease is over stays taken",
+		edits: []edit{{"lua/permit_prelude.lua", "redis.call('zremrangebyscore', level.taken, '-inf', now)", "0"}},
+		run:   "scene=levels", want: "idle|liveness|late",
+	},
+	{
+		name:  "a release gives the first level back, and not the others",
+		edits: []edit{{"lua/permit_release.lua", "in ipairs(levels) do", "in ipairs({levels[1]}) do"}},
+		run:   "scene=levels", want: "idle|left|liveness",
+	},
+	{
+		name:  "a level is kept when the next one is full",
+		edits: []edit{{"lua/permit_acquire.lua", "  frees[i] = free\n", "  frees[i] = free\n  redis.call('zadd', level.taken, 'nx', now + ARGV[3], ARGV[1])\n"}},
+		run:   "scene=levels", want: "idle|left|liveness",
+	},
+	{
+		name:  "an update does not notice that a level is gone",
+		edits: []edit{{"lua/permit_update.lua", "in ipairs(levels) do\n  if not level.held then", "in ipairs({levels[1]}) do\n  if not level.held then"}},
+		run:   "scene=levels,leases=renewed", want: "has not heard|believes|are taken",
+	},
+	{
+		name:  "who waits for a level does not move on to the one that is full",
+		edits: []edit{{"permit.go", "if w.at != was && w.place.queue != nil {", "if false {"}},
+		run:   "scene=levels,faults=none", want: "idle|liveness|starved",
+	},
+	{
+		name:  "who moves on to another level stays in the list of the first",
+		edits: []edit{{"wait.go", "if over != \"\" {", "if over != \"\" && !errors.Is(err, errElsewhere) {"}},
+		run:   "scene=levels,faults=none", want: "idle|liveness|starved",
+	},
+	{
+		name:  "a release of a permit tells nobody",
+		edits: []edit{{"lua/permit_release.lua", "local told = free > 0 and announce(", "local told = free < 0 and announce("}},
+		run:   "scene=permit,faults=none", want: "idle",
+	},
+	{
+		name:  "of several permits that are free, only the first in the list is told",
+		edits: []edit{{"lua/wake.lua", "local place, plain = (free or 1) - 1,", "local place, plain = 0,"}},
+		run:   "scene=levels,faults=none", want: "idle",
+	},
+	{
+		name:  "the first in the list is passed over",
+		edits: []edit{{"lua/wake.lua", "first, second, noted = front(wake, place)\n  while", "first, second, noted = front(wake, place + 1)\n  while"}},
+		run:   "scene=permit,faults=none", want: "starved|idle",
+	},
+	{
+		name:  "a rate forgets what was taken",
+		edits: []edit{{"lua/permit_rate.lua", "redis.call('zadd', taken, now, member)\n", ""}},
+		run:   "scene=begin,faults=none", want: "permits within",
+	},
+	{
+		name: "a permit of a rate is taken before the levels",
+		edits: []edit{
+			{"lua/permit_acquire.lua", "3 * #levels\n", "3 * #levels\nlocal paced = ARGV[4] ~= '0' and pace({unpack(KEYS, last + 1, last + 5)}, {ARGV[4], ARGV[5], ARGV[1]}) or 0\n"},
+			{"lua/permit_acquire.lua", "local wait = ARGV[4] ~= '0' and pace({unpack(KEYS, last + 1, last + 5)}, {ARGV[4], ARGV[5], ARGV[1]}) or 0\n", "local wait = paced\n"},
+		},
+		run: "scene=begin,faults=none", want: "permits within|idle",
 	},
 	{
 		name:  "a permit of a rate is taken without being counted",
