@@ -46,7 +46,7 @@ func TestInterop(t *testing.T) {
 		t.Skip("builds and runs a Java program; set LATCHKEY_INTEROP=1, or use make interop")
 	}
 	buildAhead(t)
-	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, readScenarios, downgradeScenarios, fencedScenarios, multiScenarios, redScenarios, mappedScenarios, reentryScenarios, leaseScenarios, kindScenarios, keyScenarios, syncScenarios, setnxScenarios) {
+	for _, s := range slices.Concat(plainScenarios, fairScenarios, rwScenarios, readScenarios, downgradeScenarios, fencedScenarios, multiScenarios, redScenarios, mappedScenarios, reentryScenarios, leaseScenarios, kindScenarios, keyScenarios, syncScenarios, levelScenarios, setnxScenarios) {
 		run(t, s.name, setting{version: newest}, s)
 	}
 	for _, s := range clusterScenarios {
