@@ -31,6 +31,15 @@ var leadKinds = []kind{
 	{name: "lead: leader cut off", mix: []string{"lead"}, keys: 6, strike: cutOff},
 }
 
+// Levels, of which the workers take some in any order, and say differently how many permits there are; and a rate.
+var limitKinds = []kind{
+	{name: "limit: holder killed", mix: limited, keys: 3, kills: true, strike: killHolder},
+	{name: "limit: holder stopped", mix: limited, keys: 3, strike: stopHolder},
+	{name: "limit: holder cut off", mix: limited, keys: 3, strike: cutOff},
+}
+
+var limited = []string{"limit", "limit", "pace"}
+
 func lacksRefusals(r *check.Result) string {
 	if r.Refused > 0 {
 		return ""

@@ -12,9 +12,7 @@ import (
 
 // The kinds of fault of workers.
 var workerKinds = []kind{
-	{name: "holder stopped", strike: func(ctx context.Context, s *stage) error {
-		return s.freeze(ctx, s.awaitInside(ctx, s.ways...), watchdog+s.between(100, 1500))
-	}},
+	{name: "holder stopped", strike: stopHolder},
 	{name: "waiter stopped", strike: func(ctx context.Context, s *stage) error {
 		defer s.only() // it strikes those who are inside, as they can't give it the lock
 		return s.freeze(ctx, s.awaitWaiting(ctx, s.ways...), s.between(200, 3000))
@@ -44,6 +42,11 @@ var workerKinds = []kind{
 		sleep(ctx, time.Second)
 		return err
 	}},
+}
+
+// stopHolder stops a worker that is inside for longer than its lease.
+func stopHolder(ctx context.Context, s *stage) error {
+	return s.freeze(ctx, s.awaitInside(ctx, s.ways...), watchdog+s.between(100, 1500))
 }
 
 // killHolder kills a worker that is inside.

@@ -195,7 +195,7 @@ func (w *world) everywhere(o worker.Order) (err error) {
 // play plays a round: programs, a fault while they run, and then everybody must get in.
 func (w *world) play(ctx context.Context, k kind) error {
 	w.round++
-	s := &stage{world: w, kind: k, order: worker.Order{Do: "round", Round: w.round, Callers: callers, Mix: k.mix, Keys: cmp.Or(k.keys, 2), Limit: 2}}
+	s := &stage{world: w, kind: k, order: worker.Order{Do: "round", Round: w.round, Callers: callers, Mix: k.mix, Keys: cmp.Or(k.keys, 2), Limit: 2, Differ: slices.Contains(k.mix, "limit")}}
 	if mixes := w.mixes(k); s.order.Mix == nil {
 		s.order.Mix = mixes[w.rng.IntN(len(mixes))]
 	}

@@ -63,10 +63,10 @@ func (t *timeline) permits(key string, c *call, inside []*call, apart map[*call]
 	if c.class() != counted {
 		return
 	}
-	sum, excused := c.ask.Permits, map[*call]string{}
+	sum, most, excused := c.ask.Permits, c.ask.Limit, map[*call]string{}
 	for _, o := range inside {
 		if o.class() == counted {
-			sum += o.ask.Permits
+			sum, most = sum+o.ask.Permits, max(most, o.ask.Limit) // the last one has met the others
 		}
 	}
 	taken := sum
@@ -76,10 +76,10 @@ func (t *timeline) permits(key string, c *call, inside []*call, apart map[*call]
 			sum -= late.ask.Permits
 		}
 	}
-	if sum > c.ask.Limit {
-		t.violation("holders", "%d permits of %q are taken at %s, and there are %d:%s", sum, key, t.at(c.entered), c.ask.Limit,
+	if sum > most {
+		t.violation("holders", "%d permits of %q are taken at %s, and there are %d:%s", sum, key, t.at(c.entered), most,
 			t.tellAll(append(slices.Clone(inside), c)))
-	} else if taken > c.ask.Limit {
+	} else if taken > most {
 		maps.Copy(apart, excused)
 	}
 }

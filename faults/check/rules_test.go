@@ -187,6 +187,8 @@ func TestReadersAndPermits(t *testing.T) {
 		{"a writer and a reader", "holders model", two("write k", "read k")},
 		{"a writer that reads", "", two("write k owner=x", "read k owner=x")},
 		{"as many permits as there are", "", two("permit k limit=2", "permit k limit=2")},
+		{"as many permits as the larger limit", "", two("permit k limit=2 permits=2", "permit k limit=3")},
+		{"a permit too many for the larger limit", "holders model", two("permit k limit=2 permits=2", "permit k limit=3 permits=2")},
 		{"a permit too many", "holders model", two("permit k limit=2 permits=2", "permit k limit=2")},
 		{"a permit too many of a semaphore", "holders model", two("semaphore k limit=3 permits=2", "semaphore k limit=3 permits=2")},
 		{"as many permits as there are after one was stopped", "", strings.NewReplacer("lock k", "permit k limit=1").Replace(stopped(2000, 2050, "lost"))},

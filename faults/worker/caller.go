@@ -90,7 +90,11 @@ func (c *caller) pick() target { return c.target(c.sorts[c.rng.IntN(len(c.sorts)
 func (c *caller) target(s sort) target {
 	first := c.rng.IntN(c.order.Keys)
 	keys := []string{c.name(s.names, first)}
-	for i := 1; i < s.keys; i++ {
+	n := s.keys
+	if s.counts() && n > 1 { // of levels, it takes some
+		n = 1 + c.rng.IntN(n)
+	}
+	for i := 1; i < n; i++ {
 		keys = append(keys, c.name(s.names, (first+i)%c.order.Keys))
 	}
 	t := target{sort: s, keys: keys}
@@ -132,7 +136,7 @@ func (c *caller) program() {
 // nested takes a second lock under the first, and gives both back in any order.
 func (c *caller) nested(first *stay, inner target) {
 	c.enter(first)
-	if inner.lock == nil || c.w.Broken || inner.counts() && slices.Equal(inner.keys, first.keys) { // that would take none
+	if inner.lock == nil || c.w.Broken || inner.counts() && slices.ContainsFunc(inner.keys, func(key string) bool { return slices.Contains(first.keys, key) }) { // that would not take these
 		c.leave(first)
 		return
 	}
@@ -230,7 +234,7 @@ func (c *caller) ask(t target, a attempt) *history.Call {
 		e.Lease = c.w.Watchdog
 	}
 	if t.counts() {
-		e.Limit = c.order.Limit
+		e.Limit = c.limit()
 	}
 	switch t.names {
 	case "sem":

@@ -86,6 +86,14 @@ func (r *round) garbage(n int) {
 	}
 }
 
+// limit is how many permits there are, as this worker says.
+func (r *round) limit() int {
+	if r.order.Differ {
+		return r.order.Limit + r.w.Place%2
+	}
+	return r.order.Limit
+}
+
 // name is one of the names that a kind has in this round.
 func (r *round) name(kind string, i int) string {
 	return "r" + strconv.Itoa(r.order.Round) + ":" + kind + ":" + strconv.Itoa(i)

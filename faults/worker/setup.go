@@ -44,6 +44,8 @@ type Order struct {
 	Mix            []string
 	// Keys is how many names each kind has, and Limit how many permits.
 	Keys, Limit int
+	// Differ says that every second worker has one permit more.
+	Differ bool
 	// Count is how many calls a burst has, how many goroutines make garbage, and for how many milliseconds the pool is exhausted.
 	Count int
 }

@@ -65,9 +65,8 @@ func newSorts() map[string]sort {
 			}
 			return l
 		}},
-		"permit": {kind: "permit", names: "permit", open: func(w *worker, r *round, keys []string) locker {
-			return permits{w.clients[0], lock.Request{Key: keys[0], Kind: lock.Permit, Limit: r.order.Limit}}
-		}},
+		"permit": {kind: "permit", names: "permit", open: openPermits},
+		"limit":  {kind: "permit", names: "limit", keys: 3, open: openPermits},
 		"semaphore": {kind: "semaphore", names: "sem", open: func(w *worker, _ *round, keys []string) locker {
 			return semaphore{w.clients[0].Semaphore(keys[0])}
 		}},
@@ -76,10 +75,20 @@ func newSorts() map[string]sort {
 		}},
 		"latch":        {kind: "latch", names: "latch", play: (*caller).latch},
 		"limiter":      {kind: "limiter", names: "rate", play: (*caller).limiter},
+		"pace":         {kind: "limiter", names: "pace", play: (*caller).limiter},
 		"set":          {kind: "fenced", names: "set", play: func(c *caller, t target, end bool) { c.add(t, end, true) }},
 		"unfenced set": {kind: "fenced", names: "unfenced", play: func(c *caller, t target, end bool) { c.add(t, end, false) }},
 		"lead":         {kind: "fenced", names: "lead", play: (*caller).lead},
 	}
+}
+
+// openPermits returns permits of the keys, as levels.
+func openPermits(w *worker, r *round, keys []string) locker {
+	q := lock.Request{Key: keys[0], Kind: lock.Permit, Limit: r.limit()}
+	for _, key := range keys[1:] {
+		q.Levels = append(q.Levels, lock.Level{Key: key, Limit: q.Limit})
+	}
+	return permits{w.clients[0], q}
 }
 
 // permits are those of lock.Permit.

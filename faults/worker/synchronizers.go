@@ -97,13 +97,19 @@ func (c *caller) countDown(l *redisson.CountDownLatch, t target) bool {
 	return true
 }
 
-// limiter takes some permits.
+// limiter takes some permits, or one of the rate of a lock.Permit.
 func (c *caller) limiter(t target, _ bool) {
-	l := c.w.clients[0].RateLimiter(t.keys[0])
 	n, wait := int64(1+c.rng.IntN(3)), time.Duration(c.rng.IntN(200))*time.Millisecond
+	take := func() (bool, error) {
+		return c.w.clients[0].RateLimiter(t.keys[0]).TryAcquire(context.Background(), n, wait)
+	}
+	if t.names == "pace" {
+		p := permits{c.w.clients[0], lock.Request{Key: t.keys[0], Kind: lock.Permit, Rate: lock.Rate{Permits: RatePermits, Interval: RateInterval}}}
+		n, take = 1, func() (bool, error) { _, ok, err := p.TryLock(context.Background(), wait, 0); return ok, err }
+	}
 	call := c.w.log.Ask(history.Event{Kind: t.kind, Keys: t.keys, Servers: c.servers(), Worker: c.id, Owner: c.owner, Wait: wait,
 		Permits: int(n), Limit: RatePermits, Rate: RateInterval})
-	ok, err := l.TryAcquire(context.Background(), n, wait)
+	ok, err := take()
 	if err == nil && !ok {
 		err = errBusy
 	}
