@@ -47,6 +47,9 @@ func (j *judge) rooms() {
 	}
 }
 
+// simPrompt is how long a permit may be free that somebody was told of who stands in a wake list: the next one looks after 25ms.
+const simPrompt = 20 * time.Millisecond
+
 // simSilence is how long after an end that is not announced the others find out.
 const simSilence = 3 * time.Second
 
@@ -66,6 +69,9 @@ func (j *judge) unserved(w *wish) {
 	}
 	v.since = since
 	idle, most := j.net.Since()-since, j.idleMost(v, kept)
+	if most == 100*time.Millisecond && w.s.request.Rate.Permits == 0 {
+		most = simPrompt
+	}
 	if most > time.Second || !j.w.uniform() {
 		most = max(most, simSilence) // who stands in front may have no room, and those behind look by themselves
 	}
