@@ -30,7 +30,7 @@ func TestSimOnServer(t *testing.T) {
 	}
 	var worlds []simOptions
 	if !given {
-		for _, scene := range []string{"plain", "fair", "write", "permit"} {
+		for _, scene := range []string{"plain", "fair", "write", "permit", "levels"} {
 			worlds = append(worlds, simOptions{seed: 1, scene: scene, rounds: 3, faults: "all", bounds: "loose"}.one(0))
 		}
 	}

@@ -20,7 +20,7 @@ func TestSimRepeats(t *testing.T) {
 	}
 	if !given {
 		runs = runs[:0]
-		for _, scene := range []string{"plain", "fair", "rw", "multi", "permit", "semaphore", "latch"} {
+		for _, scene := range []string{"plain", "fair", "rw", "multi", "permit", "levels", "semaphore", "latch"} {
 			runs = append(runs, simOptions{seed: 1, scene: scene, rounds: 1, faults: "rough", ctx: "off"}.one(0))
 		}
 	}

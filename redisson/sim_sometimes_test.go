@@ -22,7 +22,7 @@ var simSometimes = []string{
 	"forced release repeated with somebody inside",
 	// How calls end.
 	"busy", "context ended", "outage", "lost", "re-entry", "re-entry of a member", "downgrade", "re-entry beside a release", "outer hold released first", "lease over inside", "robbed",
-	"kept", "extended", "refused as not re-entrant",
+	"kept", "extended", "refused as not re-entrant", "died", "level given away", "a level of an outer hold",
 }
 
 // executed is called with each command that the server has run.
