@@ -147,7 +147,7 @@ func (s *stay) nestUnder(under *section, locks several, singles []oneLock) {
 	case ok:
 		s.o.w.net.Reach(what)
 	case s.o.w.options.faults != "none" || ctx.Err() != nil || s.o.w.judge.mayBeRobbed(under):
-	case single && !mine:
+	case single && (!mine || s.o.w.scene.majority && !s.o.w.isPart(ctx, locks, one)): // or somebody has freed that one by force meanwhile
 	default:
 		s.o.w.judge.accuse("%s did not get what it holds by %s", s.name, what)
 	}
