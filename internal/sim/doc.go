@@ -12,7 +12,7 @@
 //   - Nobody believes in a hold that Redis does not have, and nobody loses one without a reason.
 //   - Whose lock was freed by force hears of it within 150ms where there are no faults.
 //   - Nobody gets a lock while it is kept for a time.
-//   - No call returns later than it may, and no free lock is left to nobody while somebody waits.
+//   - No call returns later than it may, and no free lock or permit is left to nobody while somebody waits.
 //   - When the faults are over, every owner gets in once more, and at the end no key, subscription or goroutine is left.
 //
 // A run of many seeds also fails if it has not reached certain faults and states: see simSometimes in the tests. Whether the
