@@ -333,7 +333,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "who waits for a level does not move on to the one that is full",
-		edits: []edit{{"permit.go", "w.at != was && w.place.queue != nil {", "w.at != was && w.at < 0 {"}},
+		edits: []edit{{"permit.go", "return w.at != was && w.place.queue != nil", "return w.at != was && w.at < 0"}},
 		run:   "scene=levels,faults=none", want: "idle|liveness|starved",
 	},
 	{
