@@ -76,11 +76,11 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 	}
 	h, err := c.contend(ctx, name, r, began)
 	if busy, ok := errors.AsType[*lock.BusyError](err); ok {
-		if busy.Level != "" {
-			id.name = c.mapName(busy.Level)
-		}
-		if busy.Rate {
+		switch {
+		case busy.Rate:
 			return nil, busy
+		case busy.Level != "":
+			id.name = c.mapName(busy.Level)
 		}
 		c.heldBy(ctx, busy, id)
 		c.heldElsewhere(ctx, began.Add(busy.Waited+leaveInterval), busy, name, r.Kind)
@@ -348,13 +348,14 @@ func (c *Client) peekRate(ctx context.Context, r lock.Request) error {
 		return nil
 	}
 	limiter := RateLimiter{named{c: c, name: r.Key, key: rateName(c.mapName(r.Key))}}
-	switch _, n, err := limiter.look(ctx); {
-	case err != nil && !errors.Is(err, ErrNoRate):
-		return err
+	n, err := limiter.AvailablePermits(ctx)
+	switch {
 	case err == nil && n < 1:
 		return &lock.BusyError{Rate: true}
+	case errors.Is(err, ErrNoRate):
+		return nil
 	}
-	return nil
+	return err
 }
 
 // foreign returns why a key can't be taken that is of a type with which the scripts of a kind can't work.

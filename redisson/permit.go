@@ -119,7 +119,7 @@ func (c *Client) beneath(ctx context.Context, r lock.Request) (lock.Hold, error)
 			continue
 		}
 		known, rest := r, c.without(r, outer.holder)
-		known.Key, known.Limit, known.Levels, known.Rate = l.Key, l.Limit, nil, lock.Rate{}
+		known.Key, known.Limit, known.Levels, known.Rate, known.Wait = l.Key, l.Limit, nil, lock.Rate{}, 0
 		h, err := c.Acquire(ctx, known)
 		if err != nil || rest.Key == "" {
 			return h, err
@@ -132,7 +132,11 @@ func (c *Client) beneath(ctx context.Context, r lock.Request) (lock.Hold, error)
 			}
 			return nil, err
 		}
-		inner.(*hold).around = h.(*hold)
+		last := inner.(*hold)
+		for last.around != nil {
+			last = last.around
+		}
+		last.around = h.(*hold)
 		return inner, nil
 	}
 	return nil, nil
@@ -168,11 +172,7 @@ func levelsOf(r lock.Request) []lock.Level {
 // checkLevels refuses levels that can't be taken by one script.
 func (c *Client) checkLevels(name string, r lock.Request) error {
 	for _, l := range r.Levels {
-		other := c.mapName(l.Key)
-		if err := c.checkSlot(other); err != nil {
-			return err
-		}
-		if c.topology.Mapped() && pubsub.Slot(other) != pubsub.Slot(name) {
+		if c.topology.Mapped() && pubsub.Slot(c.mapName(l.Key)) != pubsub.Slot(name) {
 			return fmt.Errorf("redisson: %w: the levels %q and %q are in several slots of the cluster: give their keys one hash tag, as in {x}", lock.ErrUnsupported, r.Key, l.Key)
 		}
 	}

@@ -41,13 +41,13 @@ var (
 	rwUpdate     = load("d878c56ade082e91f3040931e99ff40c19323b20", "lease", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 
-	permitAcquire = takes(define("bfcda1656576781b70669fba66a73a6e179e2b11", "permit_acquire",
+	permitAcquire = takes(define("aad90a41ef0579cb64670281abe05e541938aa3d", "permit_acquire",
 		source("now")+"local pace = function(KEYS, ARGV)\n"+source("rate", "permit_rate")+"end\n"+source("permit_prelude", "permit_acquire")))
-	permitWait = takes(define("ff3cbe7d7a39c71bfbafda2afa620c305bfec703", "permit_wait",
+	permitWait = takes(define("983b9ee5329428e9dde34fb0f9d65bf1dc3126c2", "permit_wait",
 		source("wake")+function("local take", permitAcquire)+source("lock_wait")))
-	permitPass    = load("d1c7a18304ea8e2fd110c98426dd0c344a1117a8", "wake", "now", "permit_prelude", "permit_pass")
-	permitUpdate  = load("276d083cb555b73626cd9661ddf136f59bd40943", "now", "permit_prelude", "permit_update")
-	permitRelease = load("22bcdf35dc528ba3715710e0cc778ccfc6aea9a8", "wake", "now", "permit_prelude", "permit_release")
+	permitPass    = load("ac7dce68ec115413bd6d636c3ed1ec19ba30f9a3", "wake", "now", "permit_prelude", "permit_pass")
+	permitUpdate  = load("0b07951e2ff5bb89d1a4f76775e0796e7155399c", "now", "permit_prelude", "permit_update")
+	permitRelease = load("91c66f87a2ec4dbfdc449e39ccca82dd0b408445", "wake", "now", "permit_prelude", "permit_release")
 
 	semaphoreAcquire = load("4e0da86d2e9de3876f07a8938012c77421aaf10c", "receipt", "semaphore_acquire")
 	semaphoreRelease = load("ca6dda2d44275496bd232be4489ffd5c051e617f", "receipt", "semaphore_release")
@@ -81,7 +81,7 @@ var (
 	scan    = lists(load("b7b6c3314a94fc77ef0a255a01225da1474fa4fa", "object", "scan"))
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve = takes(define("ab7591ae9bb147855263defc36ea0019f6369e90", "reserve",
+	reserve = takes(define("623f3ed0ae30a8f37059ed0b0d5390b18fd955fc", "reserve",
 		function("local look", peek)+takers()+source("reserve")))
 	peek       = load("9d31358205c3bba0424baac9ce9a88c5e6bbc1c9", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")
@@ -97,7 +97,7 @@ var many = map[*script]*script{
 	lockRelease:   manyOf("2097d1a5081c8c19d6d745f2cb22d16296fbb081", lockRelease),
 	fairRelease:   manyOf("22d275389fa7368f9916bb0535230f0ce22f34ef", fairRelease),
 	rwRelease:     manyOf("07c9fbf44bdb9cf4347308a406d3622572c47ede", rwRelease),
-	permitRelease: manyOf("ddd0f16a52f1436ca02e19313dd6a32dfe7672b9", permitRelease),
+	permitRelease: manyOf("6f90fddd6ad27004f7ba36cb69dcd7f33b8cd6b7", permitRelease),
 }
 
 func manyOf(sha string, one *script) *script {

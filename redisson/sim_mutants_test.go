@@ -308,7 +308,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a permit that is given back twice takes another one along",
-		edits: []edit{{"lua/permit_release.lua", "  elseif level.held then\n", "  elseif level.held or redis.call('zremrangebyrank', level.taken, 0, 0) > 0 then\n"}},
+		edits: []edit{{"lua/permit_release.lua", "  elseif taken then\n", "  elseif taken or redis.call('zremrangebyrank', level.taken, 0, 0) > 0 then\n"}},
 		run:   "scene=permit,faults=rough", want: "permits of L|believes",
 	},
 	{
@@ -328,7 +328,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "an update does not notice that a level is gone",
-		edits: []edit{{"lua/permit_update.lua", "in ipairs(levels) do\n  if not level.held then", "in ipairs({levels[1]}) do\n  if not level.held then"}},
+		edits: []edit{{"lua/permit_update.lua", "local lease\n", "gone = not levels[1].held\nlocal lease\n"}},
 		run:   "scene=levels,leases=renewed", want: "has not heard|believes|are taken",
 	},
 	{

@@ -68,12 +68,11 @@ func (w *waiter) run(id queueID, wait time.Duration) error {
 		if t.done {
 			return t.err
 		}
-		asked = &t
-	}
-	for {
-		if w.at > 0 {
+		if asked = &t; w.at > 0 {
 			id = w.own.queueOf(w.at)
 		}
+	}
+	for {
 		err := w.standIn(id, asked)
 		if !errors.Is(err, errElsewhere) {
 			return err

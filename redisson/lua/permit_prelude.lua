@@ -3,7 +3,7 @@
 -- script says
 -- ARGV[1] id of the permit, 16 bytes, ARGV[2] how many levels, ARGV[3] to ARGV[5] as the script says; for each level its channel and how many permits there
 -- are if the semaphore is made here; then as the script says, last ARGV publish or spublish
-local levels = {}
+local levels, gone = {}, false -- and whether one of them does not have the permit
 for i = 1, tonumber(ARGV[2]) do
   local level = {free = KEYS[3 * i - 2], taken = KEYS[3 * i - 1], mark = KEYS[3 * i], channel = ARGV[4 + 2 * i], limit = ARGV[5 + 2 * i]}
   local over = redis.call('zremrangebyscore', level.taken, '-inf', now)
@@ -14,6 +14,7 @@ for i = 1, tonumber(ARGV[2]) do
     end
   end
   levels[i], level.held = level, redis.call('zscore', level.taken, ARGV[1])
+  gone = gone or not level.held
 end
 
 -- count is how many permits of a level are free, or the answer that it has none. A semaphore that was made here has as many as the call says.

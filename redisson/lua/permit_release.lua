@@ -3,15 +3,13 @@
 -- Safe to repeat: a second run finds nothing.
 -- KEYS behind those of the levels the wake list of each, or none   ARGV[3] how long the heir keeps the permits in ms or 0, ARGV[4] id of the heir
 -- Answers how many were notified of the first level when done, {0} when a permit was not taken: the others are given back nevertheless.
-local kept, notified, gone = tonumber(ARGV[3]), nil, false
+local kept, notified = tonumber(ARGV[3]), nil
 for i, level in ipairs(levels) do
-  gone = gone or not level.held
-  if level.held and kept > 0 then
-    redis.call('zrem', level.taken, ARGV[1])
+  local taken = redis.call('zrem', level.taken, ARGV[1]) == 1
+  if taken and kept > 0 then
     level.held = nil
     keep(level, ARGV[4], kept)
-  elseif level.held then
-    redis.call('zrem', level.taken, ARGV[1])
+  elseif taken then
     -- Without a number, it is the next acquire that counts what is free.
     local free = redis.call('exists', level.free) == 1 and redis.call('incrby', level.free, 1) or 1
     if redis.call('zcard', level.taken) == 0 and redis.call('exists', level.mark) == 1 then

@@ -3,13 +3,8 @@
 -- ARGV[3] lease in ms
 -- Answers {1, lease left in ms, 0} when done, {0} when one of the permits is not taken any more.
 local lease
-for _, level in ipairs(levels) do
-  if not level.held then
-    return {0}
-  end
-end
-for _, level in ipairs(levels) do
+for _, level in ipairs(not gone and levels or {}) do
   local left = keep(level, ARGV[1], tonumber(ARGV[3]))
   lease = math.min(lease or left, left)
 end
-return {1, lease, 0}
+return gone and {0} or {1, lease, 0}
