@@ -140,11 +140,7 @@ func (c *Client) force(ctx context.Context, kind string, keys []string, f Freed,
 	}
 	r := c.request(key)
 	args = append(args, c.noted(r)...) // the receipt is no key here: who may not write one frees the lock all the same
-	cl := call{Script: force, Keys: keys, Args: args}
-	if keys[len(keys)-1] == wakeName(key) {
-		cl.Spare = 1
-	}
-	a = c.road.Ask(ctx, by, cl)
+	a = c.road.Ask(ctx, by, call{Script: force, Keys: keys, Args: args, Spare: map[bool]int{true: 1}[keys[len(keys)-1] == wakeName(key)]})
 	c.conclude(r, a.Doubts > 0 || a.Err != nil)
 	if a.Yes() {
 		for _, family := range families {

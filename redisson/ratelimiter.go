@@ -3,7 +3,6 @@ package redisson
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -144,7 +143,9 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 // try asks once. It returns how long to wait if there are not enough permits. What was taken unseen is given back in the
 // background.
 func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, time.Duration, error) {
-	r, member := l.c.request(l.key), newMember(n)
+	r := l.c.request(l.key)
+	// A length, as many bytes that are new, and n as a Redis server on a little-endian machine packs it, which Redisson leaves to the server.
+	member := binary.LittleEndian.AppendUint32(append([]byte{permitSize}, l.c.nextHolder(lock.Permit)...), uint32(n))
 	a := l.c.take(ctx, by, r, l.c.once(r, rateAcquire, l.keys(), n, member), l.c.once(r.undo(), rateRelease, l.keys(), n, member))
 	switch {
 	case a.Err != nil:
@@ -157,15 +158,6 @@ func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, tim
 		return true, -1, fmt.Errorf("redisson: %d permits are more than the rate of %d allows at once", n, a.Values[1])
 	}
 	return true, -1, nil
-}
-
-// newMember is what the taking of n permits is in the sorted set: a length, as many random bytes, and n as a Redis server
-// on a little-endian machine packs it, which Redisson leaves to the server.
-func newMember(n int64) []byte {
-	m := make([]byte, 1+16, 1+16+4)
-	m[0] = 16
-	rand.Read(m[1:]) // never fails
-	return binary.LittleEndian.AppendUint32(m, uint32(n))
 }
 
 // Release gives back n permits that were taken and are not used after all, so that there are as many more at once, but no more

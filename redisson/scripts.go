@@ -25,7 +25,7 @@ var sources embed.FS
 var (
 	lockAcquire = takes(load("e178e45ed0d4a7f843a87e22962fdd7be7cb078a", "lease", "token", "lock_acquire"))
 	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
-	lockWait    = takes(define("bb47d1f1a9469c6699b8ac8534debb8033b18d71", "lock_wait",
+	lockWait    = takes(define("be2193a0ab501836e0272247f4d0fa37f9bd8097", "lock_wait",
 		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
 	lockPass    = load("f30a81a584966a653d324bab5e6b2200c370c4a7", "wake", "lock_pass")
 	lockRelease = load("5e769e64bba8a41de8b69b5a061d7bef23382021", "wake", "lock_release")
@@ -43,7 +43,7 @@ var (
 
 	permitAcquire = takes(define("aad90a41ef0579cb64670281abe05e541938aa3d", "permit_acquire",
 		source("now")+"local pace = function(KEYS, ARGV)\n"+source("rate", "permit_rate")+"end\n"+source("permit_prelude", "permit_acquire")))
-	permitWait = takes(define("983b9ee5329428e9dde34fb0f9d65bf1dc3126c2", "permit_wait",
+	permitWait = takes(define("8fb112df0e3d010c9681dfa8d706c0ef6087801f", "permit_wait",
 		source("wake")+function("local take", permitAcquire)+source("lock_wait")))
 	permitPass    = load("ac7dce68ec115413bd6d636c3ed1ec19ba30f9a3", "wake", "now", "permit_prelude", "permit_pass")
 	permitUpdate  = load("0b07951e2ff5bb89d1a4f76775e0796e7155399c", "now", "permit_prelude", "permit_update")

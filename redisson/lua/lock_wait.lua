@@ -43,9 +43,7 @@ end
 
 local answer = take(keys, ARGV)
 if type(answer) == 'table' and answer[1] == 0 then
-  if answer[3] and 3 * answer[3] - 1 ~= holders then
-    return {0, answer[2], -1, 0, 0, 0, answer[3]}
-  end
+  wake = (not answer[3] or 3 * answer[3] - 1 == holders) and wake -- or it is another level that has none
   return join(answer[2], answer[3] or 0)
 end
 if not wake or type(answer) == 'table' and answer[1] ~= 1 then
