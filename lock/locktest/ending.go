@@ -11,13 +11,48 @@ import (
 // ending is how a lock ends that its holder did not release.
 var ending = []promise{
 	// When somebody else has the lock, the context of the one who lost it has ended already: there is nothing to wait for between the two.
-	{name: "a holder is notified of its end before the next one starts", check: notifiedFirst(lock.Request{Lease: endingLease}, lock.ErrLost)},
-	{name: "a released lease ends nothing", check: releasedLeaseEndsNothing},
+	{"a holder is notified of its end before the next one starts", notifiedFirst(lock.Request{Lease: endingLease}, lock.ErrLost)},
+
+	// A clock that runs on after the release would hit the next holder, or the same call again.
+	{"a released lease ends nothing", func(s *scene) {
+		var end time.Time
+		s.inTime(func(d time.Duration) error {
+			h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1, Lease: d}))
+			end = time.Now().Add(d)
+			return h.Release(s.Context())
+		})
+		h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1}))
+		<-time.After(time.Until(end) + lease/3)
+		s.busy(s.Context())
+		s.alive(h, "a hold without a lease")
+		s.free(h)
+	}},
+
 	// With MaxHold no one can renew a lock for ever.
-	{name: "MaxHold ends a hold", check: notifiedFirst(lock.Request{MaxHold: endingLease}, lock.ErrLost, lock.ErrMaxHold)},
-	{name: "MaxHold ends a longer lease", check: notifiedFirst(lock.Request{MaxHold: endingLease, Lease: time.Minute}, lock.ErrLost, lock.ErrMaxHold)},
-	{name: "a kept lock stays for a while", check: holding[keeper](keptLockStays)},
-	{name: "a nested hold keeps the lock beyond the outer one", check: holding[keeper](nestedKeepStays)},
+	{"MaxHold ends a hold", notifiedFirst(lock.Request{MaxHold: endingLease}, lock.ErrLost, lock.ErrMaxHold)},
+	{"MaxHold ends a longer lease", notifiedFirst(lock.Request{MaxHold: endingLease, Lease: time.Minute}, lock.ErrLost, lock.ErrMaxHold)},
+
+	// Keep is optional: a release that takes effect for strangers only after a while, for work that is done once an interval.
+	// For the holder it is a release like any other.
+	{"a kept lock stays for a while", holding[keeper](func(s *scene) {
+		h := s.acquire(s.Context(), s.own(lock.Request{}))
+		start := s.keep(h)
+		s.ends(h, context.Canceled)
+		s.releases(h, lock.ErrNotHeld)
+		if err := h.(keeper).Keep(s.Context(), lease); !errors.Is(err, lock.ErrNotHeld) {
+			s.Errorf("a second Keep() = %v, want ErrNotHeld", err)
+		}
+		s.freeAfter(context.WithoutCancel(h.Context()), start, lease)
+	})},
+
+	// The inner work is done once an interval, whatever it is that calls it.
+	{"a nested hold keeps the lock beyond the outer one", holding[keeper](func(s *scene) {
+		outer := s.acquire(s.Context(), s.own(lock.Request{}))
+		start := s.keep(s.acquire(outer.Context(), s.own(lock.Request{})))
+		s.alive(outer, "the outer hold")
+		s.release(outer)
+		s.freeAfter(s.Context(), start, lease)
+	})},
 }
 
 // endingLease is long enough for a locker to keep a part of it that outlasts the pauses of a busy machine: what a locker promises
@@ -52,21 +87,6 @@ func (s *scene) overtakes(h lock.Hold) (next lock.Hold) {
 	return next
 }
 
-// A clock that runs on after the release would hit the next holder, or the same call again.
-func releasedLeaseEndsNothing(s *scene) {
-	var end time.Time
-	s.inTime(func(d time.Duration) error {
-		h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1, Lease: d}))
-		end = time.Now().Add(d)
-		return h.Release(s.Context())
-	})
-	h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1}))
-	<-time.After(time.Until(end) + lease/3)
-	s.busy(s.Context())
-	s.alive(h, "a hold without a lease")
-	s.free(h)
-}
-
 // inTime calls f with a lease until that is long enough to be in time with what f does under it. A slow machine may need a
 // longer one.
 func (s *scene) inTime(f func(lease time.Duration) error) {
@@ -97,19 +117,6 @@ func (s *scene) keep(h lock.Hold) (start time.Time) {
 	return start
 }
 
-// Keep is optional: a release that takes effect for strangers only after a while, for work that is done once an interval.
-// For the holder it is a release like any other.
-func keptLockStays(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	start := s.keep(h)
-	s.ends(h, context.Canceled)
-	s.releases(h, lock.ErrNotHeld)
-	if err := h.(keeper).Keep(s.Context(), lease); !errors.Is(err, lock.ErrNotHeld) {
-		s.Errorf("a second Keep() = %v, want ErrNotHeld", err)
-	}
-	s.freeAfter(context.WithoutCancel(h.Context()), start, lease)
-}
-
 // freeAfter checks that even those under ctx get the lock only d after start, and that they do get it.
 func (s *scene) freeAfter(ctx context.Context, start time.Time, d time.Duration) {
 	s.Helper()
@@ -118,13 +125,4 @@ func (s *scene) freeAfter(ctx context.Context, start time.Time, d time.Duration)
 		s.Errorf("a lock kept for %v came free after %v", d, kept)
 	}
 	s.release(next)
-}
-
-// The inner work is done once an interval, whatever it is that calls it.
-func nestedKeepStays(s *scene) {
-	outer := s.acquire(s.Context(), s.own(lock.Request{}))
-	start := s.keep(s.acquire(outer.Context(), s.own(lock.Request{})))
-	s.alive(outer, "the outer hold")
-	s.release(outer)
-	s.freeAfter(s.Context(), start, lease)
 }

@@ -12,19 +12,44 @@ import (
 
 // exclusion is who may not hold a lock at the same time.
 var exclusion = []promise{
-	{name: "one owner at a time", check: oneOwnerAtATime},
-	{name: "siblings take turns", check: siblingsTakeTurns},
-	{name: "a fresh owner is excluded", check: freshOwnerExcluded},
-	{name: "another family of kinds is refused at once", check: otherFamilyRefused},
-}
+	{"one owner at a time", func(s *scene) {
+		s.takeTurns(s.Context())
+	}},
 
-func oneOwnerAtATime(s *scene) { s.takeTurns(s.Context()) }
+	// An outer lock, on another key, does not switch off exclusion among the calls under it.
+	{"siblings take turns", func(s *scene) {
+		outer := s.outer(s.Context())
+		s.takeTurns(outer.Context())
+		s.release(outer)
+	}},
 
-// An outer lock, on another key, does not switch off exclusion among the calls under it.
-func siblingsTakeTurns(s *scene) {
-	outer := s.outer(s.Context())
-	s.takeTurns(outer.Context())
-	s.release(outer)
+	// A call without ancestors is a stranger. NewOwner makes such a call of one that has them, however it came to its context.
+	{"a fresh owner is excluded", func(s *scene) {
+		h := s.acquire(s.Context(), s.own(lock.Request{}))
+		s.busy(s.Context())
+		s.busy(lock.NewOwner(h.Context()))
+		s.busy(context.WithoutCancel(lock.NewOwner(h.Context())))
+		under := s.outer(lock.NewOwner(h.Context()))
+		s.busy(under.Context())
+		s.free(under, h)
+	}},
+
+	// Nobody can hold a key of two families, so there is nothing to wait for.
+	{"another family of kinds is refused at once", func(s *scene) {
+		h := s.acquire(s.Context(), s.own(lock.Request{}))
+		for _, kind := range s.suite.kinds {
+			if kind.Family() == s.kind.Family() {
+				continue
+			}
+			for _, wait := range []time.Duration{0, time.Minute, -1} {
+				s.refused(s.Context(), s.request(kind, lock.Request{Wait: wait}))
+			}
+		}
+		if err := h.Context().Err(); err != nil {
+			s.Errorf("a refused request ended the hold: %v", context.Cause(h.Context()))
+		}
+		s.free(h)
+	}},
 }
 
 // takeTurns checks that nobody meets anybody under the lock, except readers each other.
@@ -67,32 +92,4 @@ func (s *scene) crowd(ctx context.Context, next func(i int, r *rand.Rand) (lock.
 		}
 		return nil
 	})
-}
-
-// A call without ancestors is a stranger. NewOwner makes such a call of one that has them, however it came to its context.
-func freshOwnerExcluded(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	s.busy(s.Context())
-	s.busy(lock.NewOwner(h.Context()))
-	s.busy(context.WithoutCancel(lock.NewOwner(h.Context())))
-	under := s.outer(lock.NewOwner(h.Context()))
-	s.busy(under.Context())
-	s.free(under, h)
-}
-
-// Nobody can hold a key of two families, so there is nothing to wait for.
-func otherFamilyRefused(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	for _, kind := range s.suite.kinds {
-		if kind.Family() == s.kind.Family() {
-			continue
-		}
-		for _, wait := range []time.Duration{0, time.Minute, -1} {
-			s.refused(s.Context(), s.request(kind, lock.Request{Wait: wait}))
-		}
-	}
-	if err := h.Context().Err(); err != nil {
-		s.Errorf("a refused request ended the hold: %v", context.Cause(h.Context()))
-	}
-	s.free(h)
 }

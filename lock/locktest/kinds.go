@@ -9,19 +9,19 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-var fair = []promise{{name: "service is in the order of arrival", check: servedInOrder}}
-
-// Nothing shows from outside when a request has got in line, so on a slow machine they may overtake each other on the
-// way. Three times in a row that is an unfair lock.
-func servedInOrder(s *scene) {
-	const owners = 5
-	var got []int
-	for range 3 {
-		if got = s.order(owners); slices.IsSorted(got) {
-			return
+var fair = []promise{
+	// Nothing shows from outside when a request has got in line, so on a slow machine they may overtake each other on the
+	// way. Three times in a row that is an unfair lock.
+	{"service is in the order of arrival", func(s *scene) {
+		const owners = 5
+		var got []int
+		for range 3 {
+			if got = s.order(owners); slices.IsSorted(got) {
+				return
+			}
 		}
-	}
-	s.Errorf("order of service = %v", got)
+		s.Errorf("order of service = %v", got)
+	}},
 }
 
 // order returns the order in which owners that come one after another are served.
@@ -50,113 +50,105 @@ func (s *scene) order(owners int) (order []int) {
 }
 
 var reading = []promise{
-	{name: "readers share", check: readersShare},
-	{name: "waiting readers are served together", check: readersServedTogether},
-	{name: "a reader does not become a writer", check: readerDoesNotUpgrade},
-}
+	{"readers share", func(s *scene) {
+		first := s.acquire(s.Context(), s.own(lock.Request{}))
+		second := s.acquire(s.Context(), s.own(lock.Request{}))
+		s.release(first)
+		s.busy(s.Context())
+		s.free(second)
+	}},
 
-func readersShare(s *scene) {
-	first := s.acquire(s.Context(), s.own(lock.Request{}))
-	second := s.acquire(s.Context(), s.own(lock.Request{}))
-	s.release(first)
-	s.busy(s.Context())
-	s.free(second)
-}
+	// Each of them gets the lock while the others have it.
+	{"waiting readers are served together", func(s *scene) {
+		writer := s.acquire(s.Context(), s.rival(lock.Request{}))
+		var waiters []*attempt
+		for range 3 {
+			waiters = append(waiters, s.start(s.Context(), s.own(lock.Request{Wait: -1})))
+		}
+		s.pause()
+		s.release(writer)
+		var readers []lock.Hold
+		for _, w := range waiters {
+			readers = append(readers, w.held())
+		}
+		s.free(readers...)
+	}},
 
-// Each of them gets the lock while the others have it.
-func readersServedTogether(s *scene) {
-	writer := s.acquire(s.Context(), s.rival(lock.Request{}))
-	var waiters []*attempt
-	for range 3 {
-		waiters = append(waiters, s.start(s.Context(), s.own(lock.Request{Wait: -1})))
-	}
-	s.pause()
-	s.release(writer)
-	var readers []lock.Hold
-	for _, w := range waiters {
-		readers = append(readers, w.held())
-	}
-	s.free(readers...)
-}
-
-// A reader who wants to write would wait for itself, so it is refused at once. Another one under the
-// same outer hold is not that reader, and waits.
-func readerDoesNotUpgrade(s *scene) {
-	outer := s.outer(s.Context())
-	h := s.acquire(outer.Context(), s.own(lock.Request{}))
-	s.refused(h.Context(), s.rival(lock.Request{}))
-	s.refused(h.Context(), s.rival(lock.Request{Wait: -1}))
-	between := s.acquire(h.Context(), s.own(lock.Request{Key: s.key + ":between"}))
-	s.refused(between.Context(), s.rival(lock.Request{Wait: -1}))
-	s.release(between)
-	s.alive(h, "the read lock")
-	s.busy(outer.Context())
-	s.release(h)
-	s.release(s.acquire(outer.Context(), s.rival(lock.Request{Wait: -1})))
-	s.free(outer)
+	// A reader who wants to write would wait for itself, so it is refused at once. Another one under the
+	// same outer hold is not that reader, and waits.
+	{"a reader does not become a writer", func(s *scene) {
+		outer := s.outer(s.Context())
+		h := s.acquire(outer.Context(), s.own(lock.Request{}))
+		s.refused(h.Context(), s.rival(lock.Request{}))
+		s.refused(h.Context(), s.rival(lock.Request{Wait: -1}))
+		between := s.acquire(h.Context(), s.own(lock.Request{Key: s.key + ":between"}))
+		s.refused(between.Context(), s.rival(lock.Request{Wait: -1}))
+		s.release(between)
+		s.alive(h, "the read lock")
+		s.busy(outer.Context())
+		s.release(h)
+		s.release(s.acquire(outer.Context(), s.rival(lock.Request{Wait: -1})))
+		s.free(outer)
+	}},
 }
 
 var writing = []promise{
-	{name: "a writer excludes readers", check: writerExcludesReaders},
-	{name: "a writer may read and then stop writing", check: writerDowngrades},
-	{name: "a writer that is lost leaves its reader among readers", check: lostWriterLeavesReader},
+	{"a writer excludes readers", func(s *scene) {
+		h := s.acquire(s.Context(), s.own(lock.Request{}))
+		s.start(s.Context(), s.read(lock.Request{})).fails(lock.ErrBusy)
+		reader := s.start(s.Context(), s.read(lock.Request{Wait: -1}))
+		s.pause()
+		s.release(h)
+		s.release(reader.held())
+		s.free()
+	}},
+
+	// From the release of the write lock on, others may read too, and nobody has written in between.
+	{"a writer may read and then stop writing", func(s *scene) {
+		writer := s.acquire(s.Context(), s.own(lock.Request{}))
+		reader := s.acquire(context.WithoutCancel(writer.Context()), s.read(lock.Request{}))
+		s.start(s.Context(), s.read(lock.Request{})).fails(lock.ErrBusy)
+		s.release(s.acquire(reader.Context(), s.own(lock.Request{}))) // a writer all the time
+		s.release(writer)
+		s.busy(s.Context())
+		s.alive(reader, "the read lock")
+		s.refused(reader.Context(), s.own(lock.Request{}))
+		s.release(s.acquire(s.Context(), s.read(lock.Request{Wait: -1})))
+		s.free(reader)
+	}},
+
+	// The same, if it is the lease that ends the writing.
+	{"a writer that is lost leaves its reader among readers", func(s *scene) {
+		writer := s.acquire(s.Context(), s.own(lock.Request{Lease: lease}))
+		reader := s.acquire(context.WithoutCancel(writer.Context()), s.read(lock.Request{Wait: -1}))
+		s.ends(writer, lock.ErrLost)
+		other := s.acquire(s.Context(), s.read(lock.Request{Wait: s.suite.patience}))
+		s.busy(s.Context())
+		s.alive(reader, "the read lock")
+		s.release(other, reader)
+		s.releases(writer, lock.ErrLost)
+		s.free()
+	}},
 }
 
 func (s *scene) read(r lock.Request) lock.Request { return s.request(lock.Read, r) }
 
-func writerExcludesReaders(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	s.start(s.Context(), s.read(lock.Request{})).fails(lock.ErrBusy)
-	reader := s.start(s.Context(), s.read(lock.Request{Wait: -1}))
-	s.pause()
-	s.release(h)
-	s.release(reader.held())
-	s.free()
-}
-
-// From the release of the write lock on, others may read too, and nobody has written in between.
-func writerDowngrades(s *scene) {
-	writer := s.acquire(s.Context(), s.own(lock.Request{}))
-	reader := s.acquire(context.WithoutCancel(writer.Context()), s.read(lock.Request{}))
-	s.start(s.Context(), s.read(lock.Request{})).fails(lock.ErrBusy)
-	s.release(s.acquire(reader.Context(), s.own(lock.Request{}))) // a writer all the time
-	s.release(writer)
-	s.busy(s.Context())
-	s.alive(reader, "the read lock")
-	s.refused(reader.Context(), s.own(lock.Request{}))
-	s.release(s.acquire(s.Context(), s.read(lock.Request{Wait: -1})))
-	s.free(reader)
-}
-
-// The same as for writerDowngrades, if it is the lease that ends the writing.
-func lostWriterLeavesReader(s *scene) {
-	writer := s.acquire(s.Context(), s.own(lock.Request{Lease: lease}))
-	reader := s.acquire(context.WithoutCancel(writer.Context()), s.read(lock.Request{Wait: -1}))
-	s.ends(writer, lock.ErrLost)
-	other := s.acquire(s.Context(), s.read(lock.Request{Wait: s.suite.patience}))
-	s.busy(s.Context())
-	s.alive(reader, "the read lock")
-	s.release(other, reader)
-	s.releases(writer, lock.ErrLost)
-	s.free()
-}
-
-var fenced = []promise{{name: "tokens grow", check: tokensGrow}}
-
-// A store that has seen a token refuses smaller ones, so a lost holder that goes on can't overwrite the next one's work.
-func tokensGrow(s *scene) {
-	var last int64
-	for range 2 {
-		lost := s.acquire(s.Context(), s.own(lock.Request{Wait: -1, Lease: lease}))
-		last = s.token(lost, last)
-		s.ends(lost, lock.ErrLost)
-		h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1}))
-		last = s.token(h, last)
-		again := s.acquire(h.Context(), s.own(lock.Request{}))
-		last = s.token(again, last-1) // re-entry may have the same
-		s.release(again, h)
-	}
-	s.free()
+var fenced = []promise{
+	// A store that has seen a token refuses smaller ones, so a lost holder that goes on can't overwrite the next one's work.
+	{"tokens grow", func(s *scene) {
+		var last int64
+		for range 2 {
+			lost := s.acquire(s.Context(), s.own(lock.Request{Wait: -1, Lease: lease}))
+			last = s.token(lost, last)
+			s.ends(lost, lock.ErrLost)
+			h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1}))
+			last = s.token(h, last)
+			again := s.acquire(h.Context(), s.own(lock.Request{}))
+			last = s.token(again, last-1) // re-entry may have the same
+			s.release(again, h)
+		}
+		s.free()
+	}},
 }
 
 // token returns the fencing token of h, which must be greater than last.
@@ -173,50 +165,46 @@ func (s *scene) token(h lock.Hold, last int64) int64 {
 }
 
 var permits = []promise{
-	{name: "as many owners as the limit", check: asManyAsLimit},
-	{name: "never more owners than the limit", check: neverMoreThanLimit},
-	{name: "limits change from call to call", check: limitsChange},
-}
+	{"as many owners as the limit", func(s *scene) {
+		r := s.own(lock.Request{Limit: 3})
+		var holds []lock.Hold
+		for range r.Limit {
+			holds = append(holds, s.acquire(s.Context(), r))
+		}
+		s.start(s.Context(), r).fails(lock.ErrBusy)
+		next := r
+		next.Wait = -1
+		waiter := s.start(s.Context(), next)
+		s.pause()
+		s.release(holds[1])
+		holds[1] = waiter.held()
+		s.start(s.Context(), r).fails(lock.ErrBusy)
+		for _, h := range holds {
+			s.release(h)
+		}
+	}},
 
-func asManyAsLimit(s *scene) {
-	r := s.own(lock.Request{Limit: 3})
-	var holds []lock.Hold
-	for range r.Limit {
-		holds = append(holds, s.acquire(s.Context(), r))
-	}
-	s.start(s.Context(), r).fails(lock.ErrBusy)
-	next := r
-	next.Wait = -1
-	waiter := s.start(s.Context(), next)
-	s.pause()
-	s.release(holds[1])
-	holds[1] = waiter.held()
-	s.start(s.Context(), r).fails(lock.ErrBusy)
-	for _, h := range holds {
-		s.release(h)
-	}
-}
+	{"never more owners than the limit", func(s *scene) {
+		r := s.own(lock.Request{Limit: 2, Wait: -1})
+		s.crowd(s.Context(), func(int, *rand.Rand) (lock.Request, int64) { return r, 1 }, func(inside int64) bool { return inside <= int64(r.Limit) })
+	}},
 
-func neverMoreThanLimit(s *scene) {
-	r := s.own(lock.Request{Limit: 2, Wait: -1})
-	s.crowd(s.Context(), func(int, *rand.Rand) (lock.Request, int64) { return r, 1 }, func(inside int64) bool { return inside <= int64(r.Limit) })
-}
-
-// Each call goes by the limit that it names itself, also if it waits.
-func limitsChange(s *scene) {
-	with := func(limit int, wait time.Duration) lock.Request { return s.own(lock.Request{Limit: limit, Wait: wait}) }
-	var holds []lock.Hold
-	for _, limit := range []int{2, 2, 3, 5} {
-		holds = append(holds, s.acquire(s.Context(), with(limit, 0)))
-	}
-	s.start(s.Context(), with(4, 0)).fails(lock.ErrBusy)
-	waiter := s.start(s.Context(), with(2, -1))
-	s.pause()
-	for _, h := range holds[1:] {
-		s.release(h)
-	}
-	s.release(waiter.held())
-	s.start(s.Context(), with(1, 0)).fails(lock.ErrBusy)
-	s.release(holds[0])
-	s.release(s.acquire(s.Context(), with(1, -1)))
+	// Each call goes by the limit that it names itself, also if it waits.
+	{"limits change from call to call", func(s *scene) {
+		with := func(limit int, wait time.Duration) lock.Request { return s.own(lock.Request{Limit: limit, Wait: wait}) }
+		var holds []lock.Hold
+		for _, limit := range []int{2, 2, 3, 5} {
+			holds = append(holds, s.acquire(s.Context(), with(limit, 0)))
+		}
+		s.start(s.Context(), with(4, 0)).fails(lock.ErrBusy)
+		waiter := s.start(s.Context(), with(2, -1))
+		s.pause()
+		for _, h := range holds[1:] {
+			s.release(h)
+		}
+		s.release(waiter.held())
+		s.start(s.Context(), with(1, 0)).fails(lock.ErrBusy)
+		s.release(holds[0])
+		s.release(s.acquire(s.Context(), with(1, -1)))
+	}},
 }

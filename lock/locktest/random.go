@@ -10,7 +10,23 @@ import (
 )
 
 // random is what only shows when calls of all sorts come together.
-var random = []promise{{name: "random calls get what they should", check: randomCalls}}
+var random = []promise{
+	// Each run of the suite follows other schedules, with seeds of their own.
+	{"random calls get what they should", func(s *scene) {
+		seed := s.suite.seed()
+		failures := make([]error, schedules)
+		var all sync.WaitGroup
+		for i := range failures {
+			all.Go(func() { failures[i] = s.schedule(seed + uint64(i)).run(stepsPerSchedule) })
+		}
+		all.Wait()
+		for i, err := range failures {
+			if err != nil {
+				s.Errorf("seed %d: %v", seed+uint64(i), err)
+			}
+		}
+	}},
+}
 
 const (
 	schedules        = 6 // at the same time: most of theirs is spent waiting
@@ -20,22 +36,6 @@ const (
 // Seed repeats the random schedule that a failure names, for as far as the Locker takes the same time as before.
 func Seed(seed uint64) Option {
 	return optionFunc(func(s *suite) { s.seed = func() uint64 { return seed } })
-}
-
-// randomCalls follows schedules with seeds of their own, so that each run of the suite tries others.
-func randomCalls(s *scene) {
-	seed := s.suite.seed()
-	failures := make([]error, schedules)
-	var all sync.WaitGroup
-	for i := range failures {
-		all.Go(func() { failures[i] = s.schedule(seed + uint64(i)).run(stepsPerSchedule) })
-	}
-	all.Wait()
-	for i, err := range failures {
-		if err != nil {
-			s.Errorf("seed %d: %v", seed+uint64(i), err)
-		}
-	}
 }
 
 // schedule is the one that seed stands for. It takes locks of the scene's kind, or of its whole family. Only Read and Write

@@ -14,8 +14,32 @@ import (
 
 // keys are what keeps apart the locks of different names.
 var keys = []promise{
-	{name: "keys are independent, whatever is in them", check: keysAreIndependent},
-	{name: "keys wake their own waiters, whatever is in them", check: keysWakeWaiters},
+	// All keys are held at the same time, each only once.
+	{"keys are independent, whatever is in them", func(s *scene) {
+		var holds []lock.Hold
+		for _, part := range hostile {
+			for _, key := range []string{part + s.key, s.key + part} {
+				holds = append(holds, s.acquire(s.Context(), s.own(lock.Request{Key: key})))
+			}
+		}
+		for _, part := range hostile {
+			s.start(s.Context(), s.rival(lock.Request{Key: s.key + part})).fails(lock.ErrBusy)
+		}
+		for _, h := range holds {
+			s.release(h)
+		}
+	}},
+
+	{"keys wake their own waiters, whatever is in them", func(s *scene) {
+		for _, part := range hostile {
+			key := part + s.key + part
+			h := s.acquire(s.Context(), s.own(lock.Request{Key: key}))
+			next := s.start(s.Context(), s.rival(lock.Request{Key: key, Wait: -1}))
+			<-time.After(5 * time.Millisecond)
+			s.release(h)
+			s.release(next.held())
+		}
+	}},
 }
 
 // hostile are key parts that break what is built from strings: patterns, hash tags, separators, text protocols, limits.
@@ -25,107 +49,76 @@ var hostile = []string{
 	strings.Repeat("k", 10_000), strings.Repeat("k", 10_001),
 }
 
-// All keys are held at the same time, each only once.
-func keysAreIndependent(s *scene) {
-	var holds []lock.Hold
-	for _, part := range hostile {
-		for _, key := range []string{part + s.key, s.key + part} {
-			holds = append(holds, s.acquire(s.Context(), s.own(lock.Request{Key: key})))
-		}
-	}
-	for _, part := range hostile {
-		s.start(s.Context(), s.rival(lock.Request{Key: s.key + part})).fails(lock.ErrBusy)
-	}
-	for _, h := range holds {
-		s.release(h)
-	}
-}
-
-func keysWakeWaiters(s *scene) {
-	for _, part := range hostile {
-		key := part + s.key + part
-		h := s.acquire(s.Context(), s.own(lock.Request{Key: key}))
-		next := s.start(s.Context(), s.rival(lock.Request{Key: key, Wait: -1}))
-		<-time.After(5 * time.Millisecond)
-		s.release(h)
-		s.release(next.held())
-	}
-}
-
 // requests are the answers to what a Locker can't do.
 var requests = []promise{
-	{name: "invalid requests are refused", check: invalidRefused},
-	{name: "other kinds are not supported", check: othersUnsupported},
-	{name: "levels and rates are served by those who say so", check: boundsUnsupported},
-}
+	{"invalid requests are refused", func(s *scene) {
+		valid := s.own(lock.Request{})
+		for _, tt := range []struct {
+			name  string
+			spoil func(*lock.Request)
+		}{
+			{"empty key", func(r *lock.Request) { r.Key = "" }},
+			{"negative lease", func(r *lock.Request) { r.Lease = -time.Second }},
+			{"lease under a millisecond", func(r *lock.Request) { r.Lease = time.Microsecond }},
+			{"negative max hold", func(r *lock.Request) { r.MaxHold = -time.Second }},
+			{"kind of nothing", func(r *lock.Request) { r.Kind = 255 }},
+			{"unknown kind", func(r *lock.Request) { r.Kind = lock.Permit + 1 }},
+			{"permit without a limit", func(r *lock.Request) { r.Kind, r.Limit = lock.Permit, 0 }},
+		} {
+			r := valid
+			tt.spoil(&r)
+			_, err := s.start(s.Context(), r).result()
+			if err == nil || errors.Is(err, lock.ErrBusy) || errors.Is(err, lock.ErrLost) {
+				s.Errorf("%s: Acquire() = %v, want another error", tt.name, err)
+			}
+		}
+		s.free()
+	}},
 
-func invalidRefused(s *scene) {
-	valid := s.own(lock.Request{})
-	for _, tt := range []struct {
-		name  string
-		spoil func(*lock.Request)
-	}{
-		{"empty key", func(r *lock.Request) { r.Key = "" }},
-		{"negative lease", func(r *lock.Request) { r.Lease = -time.Second }},
-		{"lease under a millisecond", func(r *lock.Request) { r.Lease = time.Microsecond }},
-		{"negative max hold", func(r *lock.Request) { r.MaxHold = -time.Second }},
-		{"kind of nothing", func(r *lock.Request) { r.Kind = 255 }},
-		{"unknown kind", func(r *lock.Request) { r.Kind = lock.Permit + 1 }},
-		{"permit without a limit", func(r *lock.Request) { r.Kind, r.Limit = lock.Permit, 0 }},
-	} {
-		r := valid
-		tt.spoil(&r)
-		_, err := s.start(s.Context(), r).result()
-		if err == nil || errors.Is(err, lock.ErrBusy) || errors.Is(err, lock.ErrLost) {
-			s.Errorf("%s: Acquire() = %v, want another error", tt.name, err)
+	{"other kinds are not supported", func(s *scene) {
+		served, tells := s.locker.(interface{ Serves(lock.Kind) error })
+		for k := lock.Exclusive; k <= lock.Permit; k++ {
+			if tells && errors.Is(served.Serves(k), lock.ErrUnsupported) == s.suite.has(k) {
+				s.Errorf("Serves(%v) = %v", k, served.Serves(k))
+			}
+			if !s.suite.has(k) {
+				s.start(s.Context(), lock.Request{Key: s.key, Kind: k, Limit: 1}).fails(lock.ErrUnsupported)
+			}
 		}
-	}
-	s.free()
-}
+		s.free()
+	}},
 
-func othersUnsupported(s *scene) {
-	served, tells := s.locker.(interface{ Serves(lock.Kind) error })
-	for k := lock.Exclusive; k <= lock.Permit; k++ {
-		if tells && errors.Is(served.Serves(k), lock.ErrUnsupported) == s.suite.has(k) {
-			s.Errorf("Serves(%v) = %v", k, served.Serves(k))
+	// The others refuse them at once.
+	{"levels and rates are served by those who say so", func(s *scene) {
+		for _, r := range []lock.Request{permit(-1, s.level("", 1), s.level("a", 1)), s.rated(1, 2, time.Minute), s.rated(0, 2, time.Minute)} {
+			if l, ok := s.locker.(leveler); !s.suite.has(lock.Permit) || !ok || l.ServesLevels(r.Key, r.Key+"a") != nil {
+				s.start(s.Context(), r).fails(lock.ErrUnsupported)
+				continue
+			}
+			s.release(s.acquire(s.Context(), r))
 		}
-		if !s.suite.has(k) {
-			s.start(s.Context(), lock.Request{Key: s.key, Kind: k, Limit: 1}).fails(lock.ErrUnsupported)
-		}
-	}
-	s.free()
-}
-
-// The others refuse them at once.
-func boundsUnsupported(s *scene) {
-	for _, r := range []lock.Request{permit(-1, s.level("", 1), s.level("a", 1)), s.rated(1, 2, time.Minute), s.rated(0, 2, time.Minute)} {
-		if l, ok := s.locker.(leveler); !s.suite.has(lock.Permit) || !ok || l.ServesLevels(r.Key, r.Key+"a") != nil {
-			s.start(s.Context(), r).fails(lock.ErrUnsupported)
-			continue
-		}
-		s.release(s.acquire(s.Context(), r))
-	}
+	}},
 }
 
 // leaks are what must not be left behind.
-var leaks = []promise{{name: "no goroutine stays", check: noGoroutineStays}}
-
-// Connections and their goroutines may come with the first use, so the count starts after it.
-func noGoroutineStays(s *scene) {
-	const rounds = 20
-	s.traffic()
-	before := s.goroutines()
-	for range rounds {
+var leaks = []promise{
+	// Connections and their goroutines may come with the first use, so the count starts after it.
+	{"no goroutine stays", func(s *scene) {
+		const rounds = 20
 		s.traffic()
-	}
-	end := time.Now().Add(s.suite.patience)
-	for s.goroutines() >= before+rounds/2 {
-		if time.Now().After(end) {
-			s.Errorf("%d goroutines after %d rounds, %d before", s.goroutines(), rounds, before)
-			return
+		before := s.goroutines()
+		for range rounds {
+			s.traffic()
 		}
-		s.pause()
-	}
+		end := time.Now().Add(s.suite.patience)
+		for s.goroutines() >= before+rounds/2 {
+			if time.Now().After(end) {
+				s.Errorf("%d goroutines after %d rounds, %d before", s.goroutines(), rounds, before)
+				return
+			}
+			s.pause()
+		}
+	}},
 }
 
 // label marks this goroutine and those that it starts from now on, so that they can be counted beside other tests.

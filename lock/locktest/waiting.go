@@ -10,14 +10,51 @@ import (
 
 // waiting is how long an Acquire stays in line, and what it says when it gives up.
 var waiting = []promise{
-	{name: "no wait means one try", check: waitEnds(0)},
-	{name: "a limited wait ends", check: waitEnds(200 * time.Millisecond)},
-	{name: "a limited wait is served", check: func(s *scene) { s.served(s.suite.patience) }},
-	{name: "an unbounded wait is served", check: func(s *scene) { s.served(-1) }},
-	{name: "busy names the remaining lease", check: busyNamesRemaining},
-	{name: "a cancelled wait leaves the line", check: cancelledWaitLeaves},
-	{name: "a wait ends with the cause of its deadline", check: deadlineKeepsCause},
-	{name: "an ended context takes nothing", check: endedContextTakesNothing},
+	{"no wait means one try", waitEnds(0)},
+	{"a limited wait ends", waitEnds(200 * time.Millisecond)},
+
+	{"a limited wait is served", func(s *scene) { s.served(s.suite.patience) }},
+	{"an unbounded wait is served", func(s *scene) { s.served(-1) }},
+
+	// Callers make a Retry-After of it, so it must not be longer than the truth. A Locker that does not know says 0.
+	{"busy names the remaining lease", func(s *scene) {
+		h := s.acquire(s.Context(), s.own(lock.Request{Lease: time.Minute}))
+		if busy := s.isBusy(lock.Request{}); busy.Remaining > time.Minute {
+			s.Errorf("Remaining = %v of a lease of 1m", busy.Remaining)
+		}
+		s.free(h)
+	}},
+
+	// A client that hangs up neither takes the lock later nor stands in the way of those behind it.
+	{"a cancelled wait leaves the line", func(s *scene) {
+		h := s.acquire(s.Context(), s.own(lock.Request{}))
+		ctx, cancel := context.WithCancelCause(s.Context())
+		gone := s.start(ctx, s.rival(lock.Request{Wait: -1}))
+		s.pause()
+		next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
+		s.pause()
+		cancel(errCause)
+		gone.fails(errCause)
+		s.release(h)
+		s.release(next.held())
+		s.free()
+	}},
+
+	{"a wait ends with the cause of its deadline", func(s *scene) {
+		h := s.acquire(s.Context(), s.own(lock.Request{}))
+		ctx, cancel := context.WithTimeoutCause(s.Context(), 100*time.Millisecond, errCause)
+		defer cancel()
+		s.start(ctx, s.rival(lock.Request{Wait: -1})).fails(errCause)
+		s.free(h)
+	}},
+
+	{"an ended context takes nothing", func(s *scene) {
+		ctx, cancel := context.WithCancelCause(s.Context())
+		cancel(errCause)
+		s.start(ctx, s.own(lock.Request{})).fails(errCause)
+		s.start(ctx, s.own(lock.Request{Wait: -1})).fails(errCause)
+		s.free()
+	}},
 }
 
 var errCause = errors.New("the cause that the test gave")
@@ -58,44 +95,4 @@ func (s *scene) served(wait time.Duration) {
 	s.pause()
 	s.release(h)
 	s.release(next.held())
-}
-
-// Callers make a Retry-After of it, so it must not be longer than the truth. A Locker that does not know says 0.
-func busyNamesRemaining(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{Lease: time.Minute}))
-	if busy := s.isBusy(lock.Request{}); busy.Remaining > time.Minute {
-		s.Errorf("Remaining = %v of a lease of 1m", busy.Remaining)
-	}
-	s.free(h)
-}
-
-// A client that hangs up neither takes the lock later nor stands in the way of those behind it.
-func cancelledWaitLeaves(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	ctx, cancel := context.WithCancelCause(s.Context())
-	gone := s.start(ctx, s.rival(lock.Request{Wait: -1}))
-	s.pause()
-	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
-	s.pause()
-	cancel(errCause)
-	gone.fails(errCause)
-	s.release(h)
-	s.release(next.held())
-	s.free()
-}
-
-func deadlineKeepsCause(s *scene) {
-	h := s.acquire(s.Context(), s.own(lock.Request{}))
-	ctx, cancel := context.WithTimeoutCause(s.Context(), 100*time.Millisecond, errCause)
-	defer cancel()
-	s.start(ctx, s.rival(lock.Request{Wait: -1})).fails(errCause)
-	s.free(h)
-}
-
-func endedContextTakesNothing(s *scene) {
-	ctx, cancel := context.WithCancelCause(s.Context())
-	cancel(errCause)
-	s.start(ctx, s.own(lock.Request{})).fails(errCause)
-	s.start(ctx, s.own(lock.Request{Wait: -1})).fails(errCause)
-	s.free()
 }
