@@ -3,7 +3,6 @@ package locktest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +11,7 @@ import (
 
 // wait starts a call that waits in line for a lock that is not to be had.
 func (s *schedule) wait() {
-	w := &waiter{under: s.place(), r: s.request(s.rand.IntN(keysOfSchedule), choose(s, s.kinds))}
+	w := &waiter{under: s.place(), r: s.request(s.rand.IntN(keysPerSchedule), choose(s, s.kinds))}
 	if w.r.Wait = -1; !s.waits || s.model.admit(w.under, w.r).outcome != busy {
 		return
 	}
@@ -29,39 +28,23 @@ func (s *schedule) wait() {
 }
 
 // cancel sends one of the waiters away. It may be served all the same, if that came first.
-func (s *schedule) cancel() error {
+func (s *schedule) cancel() {
 	if len(s.waiters) == 0 {
-		return nil
+		return
 	}
 	w := choose(s, s.waiters)
 	s.note("cancel the wait: %v", s.text(w.r))
 	w.canceled = true
 	w.cancel(errCause)
-	for slices.Contains(s.waiters, w) {
-		if err := s.awaitOne("a cancelled wait does not end"); err != nil {
-			return err
-		}
+	for s.err == nil && slices.Contains(s.waiters, w) {
+		s.awaitOne("a cancelled wait does not end")
 	}
-	return nil
 }
 
 // catchUp notes who has been served in the meantime, and waits for those whose turn it is.
-func (s *schedule) catchUp() error {
-	for {
-		select {
-		case w := <-s.served:
-			if err := s.serve(w); err != nil {
-				return err
-			}
-			continue
-		default:
-		}
-		if !slices.ContainsFunc(s.waiters, s.owed) {
-			return nil
-		}
-		if err := s.awaitOne("the lock is free, and nobody in line gets it"); err != nil {
-			return err
-		}
+func (s *schedule) catchUp() {
+	for s.err == nil && (len(s.served) > 0 || slices.ContainsFunc(s.waiters, s.owed)) {
+		s.awaitOne("the lock is free, and nobody in line gets it")
 	}
 }
 
@@ -72,42 +55,40 @@ func (s *schedule) owed(w *waiter) bool {
 	return len(holders) == 0 || w.r.Kind == lock.Permit && room(w.r, holders)
 }
 
-func (s *schedule) awaitOne(otherwise string) error {
-	timer := time.NewTimer(s.suite.patience)
-	defer timer.Stop()
+func (s *schedule) awaitOne(otherwise string) {
 	select {
 	case w := <-s.served:
-		return s.serve(w)
-	case <-timer.C:
-		return errors.New(otherwise)
+		s.serve(w)
+	case <-time.After(s.suite.patience):
+		s.fail("%s", otherwise)
 	}
 }
 
 // serve notes what w has got.
-func (s *schedule) serve(w *waiter) error {
+func (s *schedule) serve(w *waiter) {
 	now := time.Now()
 	s.waiters = slices.DeleteFunc(s.waiters, func(o *waiter) bool { return o == w })
 	s.model.waiting[w.r.Key]--
-	if w.err != nil {
-		if !w.canceled || !errors.Is(w.err, errCause) {
-			return fmt.Errorf("Acquire() = %w after a wait, want a hold", w.err)
-		}
+	switch {
+	case w.canceled && errors.Is(w.err, errCause):
 		s.saw("canceled")
-		return nil
+		return
+	case w.err != nil:
+		s.fail("Acquire() = %w after a wait, want a hold", w.err)
+		return
 	}
 	s.saw("served")
 	holders := s.model.holders(w.r.Key)
 	sure := slices.DeleteFunc(slices.Clone(holders), func(c *call) bool { return c.doubtful(now) })
 	if !room(w.r, sure) {
-		return fmt.Errorf("served beside %v: %v", sure, s.text(w.r))
+		s.fail("served beside %v: %v", sure, s.text(w.r))
 	}
 	for _, c := range holders {
 		if c.state == live && c.hold.Context().Err() == nil && !room(w.r, []*call{c}) {
-			return fmt.Errorf("served before %v was notified of its end: %v", c, s.text(w.r))
+			s.fail("served before %v was notified of its end: %v", c, s.text(w.r))
 		}
 	}
 	c := s.model.add(w.under, w.r, w.hold, 0, now, now)
 	c.canceled = w.canceled
 	s.note("... a wait is over, got %v", c)
-	return nil
 }

@@ -16,7 +16,7 @@ var all = []lock.Kind{lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fen
 func inBubble(t *testing.T, locker func() lock.Locker, kind lock.Kind, seed uint64) (seen map[string]int, err error) {
 	synctest.Test(t, func(*testing.T) {
 		s := newSchedule(locker(), kind, seed)
-		err = s.run(stepsPerSchedule)
+		err = s.run()
 		seen = s.seen
 	})
 	return seen, err

@@ -1,15 +1,64 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
+
+// random is what only shows when calls of all sorts come together.
+var random = []promise{
+	// Each run of the suite follows other schedules, with seeds of their own.
+	{"random calls get what they should", func(s *scene) {
+		seed := s.suite.seed()
+		failures := make([]error, schedules)
+		var all sync.WaitGroup
+		for i := range failures {
+			all.Go(func() { failures[i] = s.schedule(seed + uint64(i)).run() })
+		}
+		all.Wait()
+		for i, err := range failures {
+			if err != nil {
+				s.Errorf("seed %d: %v", seed+uint64(i), err)
+			}
+		}
+	}},
+}
+
+const (
+	schedules        = 6 // at the same time: most of theirs is spent waiting
+	stepsPerSchedule = 40
+	keysPerSchedule  = 3 // so few that calls meet on them
+)
+
+// Seed repeats the random schedule that a failure names, for as far as the Locker takes the same time as before.
+func Seed(seed uint64) Option {
+	return optionFunc(func(s *suite) { s.seed = func() uint64 { return seed } })
+}
+
+// schedule is the one that seed stands for. It takes locks of the scene's kind, or of its whole family. Only Read and Write
+// are waited for together: a release need not wake those who wait for a lock of another kind.
+func (s *scene) schedule(seed uint64) *schedule {
+	r := rand.New(rand.NewPCG(seed, 0))
+	c := &schedule{
+		scene: s, rand: r, prefix: fmt.Sprintf("%s:%d:", s.key, seed),
+		kinds: []lock.Kind{s.kind}, limit: 1 + r.IntN(3), waits: r.IntN(2) == 0,
+		model: model{waiting: make(map[string]int)}, served: make(chan *waiter, stepsPerSchedule), seen: make(map[string]int),
+	}
+	family := func(k lock.Kind) bool { return k.Family() == s.kind.Family() }
+	if !c.waits || s.kind.Family() == lock.Write {
+		c.kinds = slices.DeleteFunc(slices.Clone(s.suite.kinds), func(k lock.Kind) bool { return !family(k) })
+	}
+	c.strange = slices.DeleteFunc(slices.Clone(s.suite.kinds), family)
+	return c
+}
 
 // schedule is a random sequence of calls to a Locker, and a model that knows what each must bring. One goroutine makes all
 // of them, except those that wait in line.
@@ -30,10 +79,8 @@ type schedule struct {
 	served  chan *waiter   // those whose Acquire has returned
 	log     []string       // what was done
 	seen    map[string]int // how often it led to what
+	err     error          // the first broken promise, after which no step is made
 }
-
-// keysOfSchedule is how many keys there are: so few that calls meet on them.
-const keysOfSchedule = 3
 
 // waiter is a call that waits in line.
 type waiter struct {
@@ -46,20 +93,34 @@ type waiter struct {
 	err  error
 }
 
-// run makes so many steps, gives back what is held then, and returns the first broken promise with the way to it.
-func (s *schedule) run(steps int) error {
-	s.model.waiting = make(map[string]int)
-	s.served = make(chan *waiter, steps)
-	s.seen = make(map[string]int)
-	err := s.walk(steps)
-	if err != nil {
-		s.giveUp()
-		err = fmt.Errorf("%w\n\t%s", err, strings.Join(s.log, "\n\t"))
+// run makes all steps, gives back what is held then, and returns the first broken promise with the way to it.
+func (s *schedule) run() error {
+	for range stepsPerSchedule {
+		s.round(s.step)
 	}
-	return err
+	s.round(s.finish)
+	if s.err == nil {
+		return nil
+	}
+	s.giveUp()
+	return fmt.Errorf("%w\n\t%s", s.err, strings.Join(s.log, "\n\t"))
 }
 
-// giveUp leaves as little behind as a broken Locker lets it. There is an error to report already.
+// round does one thing, and looks at what happens by itself before and after.
+func (s *schedule) round(do func()) {
+	for _, f := range []func(){s.outlive, s.check, do, s.catchUp, s.check} {
+		if s.err == nil {
+			f()
+		}
+	}
+}
+
+// fail notes a broken promise.
+func (s *schedule) fail(format string, args ...any) {
+	s.err = cmp.Or(s.err, fmt.Errorf(format, args...))
+}
+
+// giveUp leaves as little behind as a broken Locker lets it.
 func (s *schedule) giveUp() {
 	for _, w := range s.waiters {
 		w.cancel(errCause)
@@ -74,93 +135,63 @@ func (s *schedule) giveUp() {
 	}
 }
 
-func (s *schedule) walk(steps int) error {
-	for range steps {
-		if err := first(s.outlive, s.step, s.catchUp, s.check); err != nil {
-			return err
-		}
-	}
-	return s.finish()
-}
-
-// first does one thing after the other, until one fails.
-func first(do ...func() error) error {
-	for _, f := range do {
-		if err := f(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // step does one thing at random.
-func (s *schedule) step() error {
+func (s *schedule) step() {
 	switch n := s.rand.IntN(100); {
 	case n < 45 && len(s.model.liveCalls()) < 10:
-		return s.enter(s.place(), s.randomRequest())
+		s.enter(s.place(), s.randomRequest())
 	case n < 55:
 		s.wait()
 	case n < 58:
-		return s.cancel()
-	case n < 63:
-		return s.keep()
-	case n < 70:
-		return s.extend()
-	case n < 78:
+		s.cancel()
+	case n < 66:
 		s.sleep()
+	case len(s.model.calls) == 0: // nothing to do with a hold
+	case n < 71:
+		s.keep(s.pick())
+	case n < 78:
+		s.extend(s.pick())
 	default:
-		return s.release(s.pick())
+		s.release(s.pick())
 	}
-	return nil
 }
 
-// finish releases everything, until nobody holds a lock or waits for one, and looks whether the keys are free then.
-func (s *schedule) finish() error {
-	for len(s.model.liveCalls()) > 0 || len(s.waiters) > 0 {
-		if err := first(s.outlive, s.releaseLive, s.catchUp, s.check); err != nil {
-			return err
-		}
-	}
+// finish releases everything twice, and looks whether the keys are free then.
+func (s *schedule) finish() {
+	s.releaseAll()
 	for _, c := range s.model.calls {
 		if c.state == kept {
 			sleepUntil(c.due)
 			c.state = released
 		}
-		if err := s.release(c); err != nil { // the second time, for most
-			return err
-		}
+		s.release(c)
 	}
-	for i := range keysOfSchedule {
-		if err := s.enter(under{}, s.request(i, s.kinds[0])); err != nil {
-			return err
-		}
+	for i := range keysPerSchedule {
+		s.round(func() { s.enter(under{}, s.request(i, s.kinds[0])) })
 	}
-	for range keysOfSchedule {
-		if err := s.releaseLive(); err != nil {
-			return err
-		}
-	}
-	return nil
+	s.releaseAll()
 }
 
-// releaseLive releases one of the live holds. If there is none, somebody waits for the end of what was kept.
-func (s *schedule) releaseLive() error {
-	calls := s.model.liveCalls()
-	if len(calls) == 0 {
-		s.sleep()
-		return nil
+// releaseAll releases the live holds, until nobody holds a lock or waits for one. If none is live, somebody waits for the end of what was
+// kept.
+func (s *schedule) releaseAll() {
+	for s.err == nil && len(s.model.liveCalls())+len(s.waiters) > 0 {
+		s.round(func() {
+			if calls := s.model.liveCalls(); len(calls) > 0 {
+				s.release(choose(s, calls))
+			} else {
+				s.sleep()
+			}
+		})
 	}
-	return s.release(choose(s, calls))
 }
 
 // place picks where in the tree of calls the next one is made.
 func (s *schedule) place() under {
 	u := under{cut: s.chance(8), detached: s.chance(30)}
-	if !s.chance(25) {
+	if !s.chance(25) && len(s.model.calls) > 0 {
 		u.outer = s.pick()
-	}
-	if u.outer != nil && u.outer.ended() {
-		u.detached = true
+		u.detached = u.detached || u.outer.ended()
 	}
 	return u
 }
@@ -180,14 +211,11 @@ func (u under) context() context.Context {
 	return ctx
 }
 
-// pick chooses a call that got its lock, mostly one that still holds it. There may be none.
+// pick chooses one of the calls that got their lock, mostly one that still holds it.
 func (s *schedule) pick() *call {
 	calls := s.model.liveCalls()
 	if len(calls) == 0 || s.chance(15) {
 		calls = s.model.calls
-	}
-	if len(calls) == 0 {
-		return nil
 	}
 	return choose(s, calls)
 }
@@ -207,7 +235,7 @@ func (s *schedule) request(key int, kind lock.Kind) lock.Request {
 
 // randomRequest is one of a kind of the family, or of a strange one if it can't but be refused.
 func (s *schedule) randomRequest() lock.Request {
-	key := s.rand.IntN(keysOfSchedule)
+	key := s.rand.IntN(keysPerSchedule)
 	r := s.request(key, choose(s, s.kinds))
 	stays := func(c *call) bool { return c.due.IsZero() }
 	if len(s.strange) > 0 && s.chance(10) && slices.ContainsFunc(s.model.holders(r.Key), stays) {
