@@ -2,9 +2,7 @@ package locktest
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -162,49 +160,4 @@ func (s *scene) token(h lock.Hold, last int64) int64 {
 		s.Errorf("token %d does not follow %d", t.Token(), last)
 	}
 	return t.Token()
-}
-
-var permits = []promise{
-	{"as many owners as the limit", func(s *scene) {
-		r := s.own(lock.Request{Limit: 3})
-		var holds []lock.Hold
-		for range r.Limit {
-			holds = append(holds, s.acquire(s.Context(), r))
-		}
-		s.start(s.Context(), r).fails(lock.ErrBusy)
-		next := r
-		next.Wait = -1
-		waiter := s.start(s.Context(), next)
-		s.pause()
-		s.release(holds[1])
-		holds[1] = waiter.held()
-		s.start(s.Context(), r).fails(lock.ErrBusy)
-		for _, h := range holds {
-			s.release(h)
-		}
-	}},
-
-	{"never more owners than the limit", func(s *scene) {
-		r := s.own(lock.Request{Limit: 2, Wait: -1})
-		s.crowd(s.Context(), func(int, *rand.Rand) (lock.Request, int64) { return r, 1 }, func(inside int64) bool { return inside <= int64(r.Limit) })
-	}},
-
-	// Each call goes by the limit that it names itself, also if it waits.
-	{"limits change from call to call", func(s *scene) {
-		with := func(limit int, wait time.Duration) lock.Request { return s.own(lock.Request{Limit: limit, Wait: wait}) }
-		var holds []lock.Hold
-		for _, limit := range []int{2, 2, 3, 5} {
-			holds = append(holds, s.acquire(s.Context(), with(limit, 0)))
-		}
-		s.start(s.Context(), with(4, 0)).fails(lock.ErrBusy)
-		waiter := s.start(s.Context(), with(2, -1))
-		s.pause()
-		for _, h := range holds[1:] {
-			s.release(h)
-		}
-		s.release(waiter.held())
-		s.start(s.Context(), with(1, 0)).fails(lock.ErrBusy)
-		s.release(holds[0])
-		s.release(s.acquire(s.Context(), with(1, -1)))
-	}},
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
 )
@@ -151,4 +153,129 @@ func (t *turn) goesOn(what string) {
 	if t.ctx.Err() != nil {
 		t.s.Errorf("%s has ended: %v", what, context.Cause(t.ctx))
 	}
+}
+
+// peeking is the optional method Peek.
+var peeking = []promise{
+	{"Peek says what an Acquire would get", having[peeker](func(s *scene) {
+		ended, cancel := context.WithCancelCause(s.Context())
+		cancel(errCause)
+		s.foretold(s.Context(), s.own(lock.Request{}))
+		s.foretold(ended, s.own(lock.Request{}))
+		h := s.acquire(s.Context(), s.own(lock.Request{Lease: time.Minute, Wait: -1}))
+		for _, kind := range s.suite.kinds {
+			s.foretold(s.Context(), s.request(kind, lock.Request{}))
+			s.foretold(h.Context(), s.request(kind, lock.Request{}))
+			s.foretold(lock.NewOwner(h.Context()), s.request(kind, lock.Request{}))
+		}
+		s.foretold(s.Context(), s.own(lock.Request{Key: s.key + "2"}))
+		s.free(h)
+		s.foretold(s.Context(), s.own(lock.Request{}))
+	})},
+
+	{"Peek takes nothing", having[peeker](func(s *scene) {
+		peek := func(want error) {
+			s.Helper()
+			for range 3 {
+				if err := s.locker.(peeker).Peek(s.Context(), s.rival(lock.Request{Wait: -1})); !errors.Is(err, want) {
+					s.Errorf("Peek() = %v, want %v", err, want)
+				}
+			}
+		}
+		peek(nil)
+		h := s.acquire(s.Context(), s.own(lock.Request{}))
+		peek(lock.ErrBusy)
+		s.alive(h, "the hold that was looked at")
+		s.release(h)
+		s.release(s.acquire(s.Context(), s.own(lock.Request{Wait: -1})))
+		s.free()
+	})},
+}
+
+type peeker interface {
+	Peek(ctx context.Context, r lock.Request) error
+}
+
+// foretold checks that Peek returns what an Acquire of r does. What that gets is released.
+func (s *scene) foretold(ctx context.Context, r lock.Request) {
+	s.Helper()
+	said := s.locker.(peeker).Peek(ctx, r)
+	h, err := s.start(ctx, r).result()
+	if h != nil {
+		s.release(h)
+	}
+	same := (said == nil) == (err == nil)
+	for _, class := range []error{lock.ErrBusy, lock.ErrUnsupported, errCause} {
+		same = same && errors.Is(said, class) == errors.Is(err, class)
+	}
+	if !same {
+		s.Errorf("%+v: Peek() = %v, and Acquire() = %v", r, said, err)
+	}
+	if busy, ok := errors.AsType[*lock.BusyError](said); ok && (busy.Remaining < 0 || busy.Remaining > time.Minute) {
+		s.Errorf("%+v: Peek says that it remains held for %v of a lease of %v", r, busy.Remaining, time.Minute)
+	}
+}
+
+// gathering is the optional method ReleaseAll: a Release of each of many holds.
+var gathering = []promise{
+	// The holds are of several keys, and two of one stay, in the order in which a call took them.
+	{"ReleaseAll releases all", having[gatherer](func(s *scene) {
+		if err := s.gathered(); err != nil {
+			s.Errorf("ReleaseAll() of no holds = %v", err)
+		}
+		outer := s.acquire(s.Context(), s.own(lock.Request{}))
+		again := s.acquire(context.WithoutCancel(outer.Context()), s.own(lock.Request{}))
+		holds := []lock.Hold{outer, again}
+		for n := range 3 {
+			holds = append(holds, s.acquire(s.Context(), s.own(s.nth(n, lock.Request{}))))
+		}
+		next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
+		s.pause()
+		if err := s.gathered(holds...); err != nil {
+			s.Errorf("ReleaseAll() = %v", err)
+		}
+		for _, h := range holds {
+			s.ends(h, context.Canceled)
+			s.releases(h, lock.ErrNotHeld)
+		}
+		s.release(next.held())
+		for n := range 3 {
+			s.release(s.acquire(s.Context(), s.rival(s.nth(n, lock.Request{Wait: s.suite.patience}))))
+		}
+		s.free()
+	})},
+
+	// One hold is good among those that are not.
+	{"ReleaseAll tells the fate of each", having[gatherer](func(s *scene) {
+		lost := s.acquire(s.Context(), s.own(s.nth(0, lock.Request{Lease: lease})))
+		released := s.acquire(s.Context(), s.own(s.nth(1, lock.Request{})))
+		good := s.acquire(s.Context(), s.own(lock.Request{}))
+		s.release(released)
+		s.ends(lost, lock.ErrLost)
+		if err := s.gathered(lost, released, good); !errors.Is(err, lock.ErrLost) || !errors.Is(err, lock.ErrNotHeld) {
+			s.Errorf("ReleaseAll() = %v, want both ErrLost and ErrNotHeld", err)
+		}
+		s.ends(good, context.Canceled)
+		for _, h := range []lock.Hold{lost, released, good} {
+			s.releases(h, lock.ErrNotHeld)
+		}
+		s.free()
+	})},
+}
+
+type gatherer interface {
+	ReleaseAll(ctx context.Context, holds []lock.Hold) error
+}
+
+// gathered releases holds together, within the patience of the suite.
+func (s *scene) gathered(holds ...lock.Hold) error {
+	ctx, cancel := context.WithTimeout(s.Context(), s.suite.patience)
+	defer cancel()
+	return s.locker.(gatherer).ReleaseAll(ctx, holds)
+}
+
+// nth is a request for another key than the scene's.
+func (s *scene) nth(n int, r lock.Request) lock.Request {
+	r.Key = fmt.Sprint(s.key, ":", n)
+	return r
 }
