@@ -45,9 +45,7 @@ var exclusion = []promise{
 				s.refused(s.Context(), s.request(kind, lock.Request{Wait: wait}))
 			}
 		}
-		if err := h.Context().Err(); err != nil {
-			s.Errorf("a refused request ended the hold: %v", context.Cause(h.Context()))
-		}
+		s.alive(h, "the hold beside which others were refused")
 		s.free(h)
 	}},
 }

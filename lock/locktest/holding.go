@@ -21,14 +21,10 @@ var held = []promise{
 
 	{"release ends the hold's context", func(s *scene) {
 		h := s.acquire(s.Context(), s.own(lock.Request{}))
-		if err := h.Context().Err(); err != nil {
-			s.Errorf("the context of a new hold has ended: %v", err)
-		}
+		s.alive(h, "a new hold")
 		s.release(h)
 		s.ends(h, context.Canceled)
-		if cause := context.Cause(h.Context()); errors.Is(cause, lock.ErrLost) {
-			s.Errorf("a released hold has cause %v", cause)
-		}
+		s.notLost(h)
 	}},
 
 	// Of several releases, as of a deferred one and one by hand, one does it and the others fail.

@@ -94,8 +94,7 @@ var writing = []promise{
 	{"a writer excludes readers", func(s *scene) {
 		h := s.acquire(s.Context(), s.own(lock.Request{}))
 		s.start(s.Context(), s.read(lock.Request{})).fails(lock.ErrBusy)
-		reader := s.start(s.Context(), s.read(lock.Request{Wait: -1}))
-		s.pause()
+		reader := s.inLine(s.Context(), s.read(lock.Request{}))
 		s.release(h)
 		s.release(reader.held())
 		s.free()

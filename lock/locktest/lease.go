@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -40,10 +41,8 @@ var ending = []promise{
 		start := s.keep(h)
 		s.ends(h, context.Canceled)
 		s.releases(h, lock.ErrNotHeld)
-		if err := h.(keeper).Keep(s.Context(), lease); !errors.Is(err, lock.ErrNotHeld) {
-			s.Errorf("a second Keep() = %v, want ErrNotHeld", err)
-		}
-		s.freeAfter(context.WithoutCancel(h.Context()), start, lease)
+		s.matches("a second Keep()", h.(keeper).Keep(s.Context(), lease), lock.ErrNotHeld)
+		s.freeAfter(context.WithoutCancel(h.Context()), start, s.rival(lock.Request{Wait: -1}))
 	})},
 
 	// The inner work is done once an interval, whatever it is that calls it.
@@ -52,7 +51,7 @@ var ending = []promise{
 		start := s.keep(s.acquire(outer.Context(), s.own(lock.Request{})))
 		s.alive(outer, "the outer hold")
 		s.release(outer)
-		s.freeAfter(s.Context(), start, lease)
+		s.freeAfter(s.Context(), start, s.rival(lock.Request{Wait: -1}))
 	})},
 }
 
@@ -64,28 +63,29 @@ const endingLease = 4 * lease
 func notifiedFirst(r lock.Request, causes ...error) func(*scene) {
 	return func(s *scene) {
 		start := time.Now()
-		h := s.acquire(s.Context(), s.own(r))
-		next := s.overtakes(h)
-		s.ends(h, causes...)
-		if held := time.Since(start); held < endingLease/2 {
+		end := s.overtaken(s.acquire(s.Context(), s.own(r)), causes...)
+		if held := end.Sub(start); held < endingLease/2 {
 			s.Errorf("a hold of %v ended after %v", endingLease, held)
 		}
-		s.releases(h, lock.ErrLost)
-		s.releases(h, lock.ErrNotHeld)
-		s.start(s.Context(), s.own(lock.Request{})).fails(lock.ErrBusy) // the late releases did nothing to the next holder
-		s.free(next)
 	}
 }
 
-// overtakes waits for the end of h in line, and checks that its context has ended when the next hold starts.
-func (s *scene) overtakes(h lock.Hold) (next lock.Hold) {
+// overtaken waits for the end of h in line. It checks that the context of h has ended for all of causes when the next hold starts, which
+// is the time that it returns, and that late releases do nothing to the next holder.
+func (s *scene) overtaken(h lock.Hold, causes ...error) (end time.Time) {
 	s.Helper()
-	next = s.start(s.Context(), s.rival(lock.Request{Wait: -1})).held()
+	next := s.start(s.Context(), s.rival(lock.Request{Wait: -1})).held()
+	end = time.Now()
 	own, knows := h.(remainer)
 	if late := knows && own.Remaining() == 0; h.Context().Err() == nil && !late { // by its own clock it is over, and a busy process says so late
 		s.Fatal("the next holder started and the last one has not been notified")
 	}
-	return next
+	s.ends(h, causes...)
+	s.releases(h, lock.ErrLost)
+	s.releases(h, lock.ErrNotHeld)
+	s.start(s.Context(), s.own(lock.Request{})).fails(lock.ErrBusy)
+	s.free(next)
+	return end
 }
 
 // inTime calls f with a lease until that is long enough to be in time with what f does under it. A slow machine may need a
@@ -112,18 +112,16 @@ type keeper interface {
 func (s *scene) keep(h lock.Hold) (start time.Time) {
 	s.Helper()
 	start = time.Now()
-	if err := h.(keeper).Keep(s.Context(), lease); err != nil {
-		s.Errorf("Keep() = %v", err)
-	}
+	s.matches("Keep()", h.(keeper).Keep(s.Context(), lease), nil)
 	return start
 }
 
-// freeAfter checks that even those under ctx get the lock only d after start, and that they do get it.
-func (s *scene) freeAfter(ctx context.Context, start time.Time, d time.Duration) {
+// freeAfter checks that even those under ctx get what was kept only a lease after start, and that they do get it.
+func (s *scene) freeAfter(ctx context.Context, start time.Time, r lock.Request) {
 	s.Helper()
-	next := s.acquire(ctx, s.rival(lock.Request{Wait: -1}))
-	if kept := time.Since(start); kept < d*9/10 {
-		s.Errorf("a lock kept for %v came free after %v", d, kept)
+	next := s.acquire(ctx, r)
+	if kept := time.Since(start); kept < lease*9/10 {
+		s.Errorf("a lock kept for %v came free after %v", lease, kept)
 	}
 	s.release(next)
 }
@@ -131,50 +129,22 @@ func (s *scene) freeAfter(ctx context.Context, start time.Time, d time.Duration)
 // nesting is how long the holds of one stay last: each for its own lease, and the lock for the longest.
 var nesting = []promise{
 	// An inner declaration does not change an outer one, be that renewed or with a lease of its own.
-	{"a shorter nested lease ends only the nested hold", func(s *scene) {
-		pairs := s.pairs(func(long time.Duration) (outer, inner time.Duration) { return long, lease })
-		for _, p := range pairs {
-			s.ends(p.inner, lock.ErrLost)
-		}
-		<-time.After(lease / 3) // more than what a Locker may be early with telling
-		for _, p := range pairs {
-			p.busy(s.Context())
-			s.alive(p.outer, "the outer hold")
-			s.releases(p.inner, lock.ErrLost)
-			s.releases(p.inner, lock.ErrNotHeld)
-			p.busy(s.Context())
-			s.alive(p.outer, "the outer hold")
-			p.free(p.outer)
-		}
-	}},
+	{"a shorter nested lease ends only the nested hold", func(s *scene) { longStays(s.pairs(false)) }},
+
+	{"a longer nested lease outlives the lease of the outer hold", func(s *scene) { longStays(s.pairs(true)) }},
 
 	{"a longer nested lease outlives the release of the outer hold", func(s *scene) {
-		pairs := s.pairs(func(long time.Duration) (outer, inner time.Duration) { return lease, long })
+		pairs := s.pairs(true)
 		for _, p := range pairs {
-			if err := p.outer.Release(s.Context()); err != nil && !errors.Is(err, lock.ErrLost) {
+			if err := p.short.Release(s.Context()); err != nil && !errors.Is(err, lock.ErrLost) {
 				s.Errorf("Release() = %v", err)
 			}
 		}
 		<-time.After(lease + lease/3)
 		for _, p := range pairs {
 			p.busy(s.Context())
-			s.alive(p.inner, "the nested hold")
-			p.free(p.inner)
-		}
-	}},
-
-	{"a longer nested lease outlives the lease of the outer hold", func(s *scene) {
-		pairs := s.pairs(func(long time.Duration) (outer, inner time.Duration) { return lease, long })
-		for _, p := range pairs {
-			s.ends(p.outer, lock.ErrLost)
-		}
-		<-time.After(lease / 3)
-		for _, p := range pairs {
-			p.busy(s.Context())
-			s.alive(p.inner, "the nested hold")
-			s.releases(p.outer, lock.ErrLost)
-			p.busy(s.Context())
-			p.free(p.inner)
+			s.alive(p.long, "the nested hold")
+			p.free(p.long)
 		}
 	}},
 
@@ -183,34 +153,54 @@ var nesting = []promise{
 		outer := s.acquire(s.Context(), s.own(lock.Request{}))
 		inner := s.acquire(context.WithoutCancel(outer.Context()), s.own(lock.Request{Lease: lease}))
 		s.release(outer)
-		next := s.overtakes(inner)
-		s.ends(inner, lock.ErrLost)
-		s.releases(inner, lock.ErrLost)
-		s.free(next)
+		s.overtaken(inner, lock.ErrLost)
 	}},
 }
 
 // pair is two holds of one stay, in a scene with a key of its own.
 type pair struct {
 	*scene
-	outer, inner lock.Hold
+	short, long lock.Hold
 }
 
-// pairs takes an outer and an inner hold for each of long, which is the lease of one of them. The context of the inner one
-// does not end with the outer one. On a slow machine, an outer lease may be over before the inner Acquire, which makes two
-// stays of them: the check proves less then, but must not fail.
-func (s *scene) pairs(leases func(long time.Duration) (outer, inner time.Duration)) []pair {
+// pairs takes an outer hold and one under it, for each lease that one of them has, the inner or the outer. That of the other is shorter.
+// The context of the inner one does not end with the outer one. On a slow machine, an outer lease may be over before the inner Acquire,
+// which makes two stays of them: the check proves less then, but must not fail.
+func (s *scene) pairs(longInner bool) (pairs []pair) {
 	s.Helper()
-	var pairs []pair
-	for _, long := range []time.Duration{0, time.Minute} { // both are longer than lease
+	for _, long := range []time.Duration{0, time.Minute} {
 		at := *s
 		at.key += ":" + long.String()
-		outer, inner := leases(long)
-		p := pair{scene: &at, outer: at.acquire(s.Context(), at.own(lock.Request{Lease: outer}))}
-		p.inner = at.acquire(context.WithoutCancel(p.outer.Context()), at.own(lock.Request{Lease: inner, Wait: -1}))
+		leases := []time.Duration{long, lease}
+		if longInner {
+			slices.Reverse(leases)
+		}
+		outer := at.acquire(s.Context(), at.own(lock.Request{Lease: leases[0]}))
+		inner := at.acquire(context.WithoutCancel(outer.Context()), at.own(lock.Request{Lease: leases[1], Wait: -1}))
+		p := pair{scene: &at, short: inner, long: outer}
+		if longInner {
+			p.short, p.long = outer, inner
+		}
 		pairs = append(pairs, p)
 	}
 	return pairs
+}
+
+// longStays checks that the shorter lease ends its hold and nothing else.
+func longStays(pairs []pair) {
+	for _, p := range pairs {
+		p.ends(p.short, lock.ErrLost)
+	}
+	<-time.After(lease / 3) // more than what a Locker may be early with telling
+	for _, p := range pairs {
+		p.busy(p.Context())
+		p.alive(p.long, "the hold with the longer lease")
+		p.releases(p.short, lock.ErrLost)
+		p.releases(p.short, lock.ErrNotHeld)
+		p.busy(p.Context())
+		p.alive(p.long, "the hold with the longer lease")
+		p.free(p.long)
+	}
 }
 
 // extending is the optional methods Extend and Remaining: work that takes longer than its lease asks for more time.
@@ -218,13 +208,9 @@ var extending = []promise{
 	// A hold without a lease needs no Extend, and is not to end because of one.
 	{"a hold is extended and not shortened", holding[extender](func(s *scene) {
 		h := s.extended(time.Minute)
-		if err := h.(extender).Extend(s.Context(), time.Millisecond); err != nil {
-			s.Errorf("a shorter Extend() = %v", err)
-		}
+		s.extends(h, time.Millisecond, nil)
 		endless := s.outer(s.Context())
-		if err := endless.(extender).Extend(s.Context(), lease); err != nil {
-			s.Errorf("Extend() of a hold without a lease = %v", err)
-		}
+		s.extends(endless, lease, nil)
 		<-time.After(lease + lease/3)
 		s.busy(s.Context())
 		s.alive(h, "the extended hold")
@@ -235,14 +221,10 @@ var extending = []promise{
 	{"an extended hold ends", holding[extender](func(s *scene) {
 		const by = lease * 3 / 2
 		start := time.Now()
-		h := s.extended(by)
-		next := s.overtakes(h)
-		if held := time.Since(start); held < by*9/10 {
+		end := s.overtaken(s.extended(by), lock.ErrLost)
+		if held := end.Sub(start); held < by*9/10 {
 			s.Errorf("a hold that was extended by %v ended after %v", by, held)
 		}
-		s.ends(h, lock.ErrLost)
-		s.releases(h, lock.ErrLost)
-		s.free(next)
 	})},
 
 	{"MaxHold bounds Extend", holding[extender](func(s *scene) {
@@ -261,21 +243,15 @@ var extending = []promise{
 	// Extend reports a loss, but is no release: who finds out by it still releases, and gets the error again.
 	{"an ended hold is not extended", holding[extender](func(s *scene) {
 		lost := s.acquire(s.Context(), s.own(lock.Request{Lease: lease}))
-		extends := func(h lock.Hold, want error) {
-			s.Helper()
-			if err := h.(extender).Extend(s.Context(), time.Minute); !errors.Is(err, want) {
-				s.Errorf("Extend() = %v, want %v", err, want)
-			}
-		}
 		s.ends(lost, lock.ErrLost)
-		extends(lost, lock.ErrLost)
+		s.extends(lost, time.Minute, lock.ErrLost)
 		s.free()
-		extends(lost, lock.ErrLost)
+		s.extends(lost, time.Minute, lock.ErrLost)
 		s.releases(lost, lock.ErrLost)
-		extends(lost, lock.ErrNotHeld)
+		s.extends(lost, time.Minute, lock.ErrNotHeld)
 		h := s.acquire(s.Context(), s.own(lock.Request{Wait: -1}))
 		s.release(h)
-		extends(h, lock.ErrNotHeld)
+		s.extends(h, time.Minute, lock.ErrNotHeld)
 		s.free()
 	})},
 
@@ -313,6 +289,12 @@ func (s *scene) extended(by time.Duration) (h lock.Hold) {
 		return h.(extender).Extend(s.Context(), by)
 	})
 	return h
+}
+
+// extends checks that an Extend of h by d returns an error that matches want.
+func (s *scene) extends(h lock.Hold, d time.Duration, want error) {
+	s.Helper()
+	s.matches("Extend()", h.(extender).Extend(s.Context(), d), want)
 }
 
 type remainer interface {

@@ -20,8 +20,7 @@ var replacing = []promise{
 		newer := s.newcomer(s.Context(), lock.Request{})
 		older.replaced()
 		s.ends(h, lock.ErrReplaced)
-		next := s.start(newer.ctx, s.rival(lock.Request{Wait: -1}))
-		s.pause()
+		next := s.inLine(newer.ctx, s.rival(lock.Request{}))
 		s.busy(s.Context())
 		s.release(h)
 		older.leave()
@@ -30,9 +29,7 @@ var replacing = []promise{
 		s.release(last)
 		newer.leave()
 		newer.leave() // as a deferred one may
-		if cause := context.Cause(newer.ctx); errors.Is(cause, lock.ErrReplaced) {
-			s.Errorf("a turn that nobody came after ends with cause %v", cause)
-		}
+		s.ends(newer, context.Canceled)
 		s.free()
 	})},
 
@@ -84,17 +81,13 @@ var replacing = []promise{
 		elsewhere := s.newcomer(s.Context(), lock.Request{Key: s.key + "2"})
 		left := s.newcomer(s.Context(), lock.Request{})
 		left.leave()
-		if cause := context.Cause(left.ctx); !errors.Is(cause, context.Canceled) {
-			s.Errorf("a turn that was left ends with cause %v, want canceled", cause)
-		}
+		s.ends(left, context.Canceled)
 		plain := s.acquire(s.Context(), s.own(lock.Request{}))
 		newest := s.newcomer(s.Context(), lock.Request{})
 		elsewhere.goesOn("the turn at another key")
 		newest.goesOn("the newest turn")
 		s.alive(plain, "a hold that was not announced")
-		if cause := context.Cause(left.ctx); errors.Is(cause, lock.ErrReplaced) {
-			s.Errorf("a turn that was left ends with cause %v", cause)
-		}
+		s.ends(left, context.Canceled) // as before
 		s.release(plain)
 		newest.leave()
 		elsewhere.leave()
@@ -105,9 +98,8 @@ var replacing = []promise{
 		older := s.newcomer(s.Context(), lock.Request{})
 		ctx, cancel := context.WithCancelCause(s.Context())
 		cancel(errCause)
-		if _, _, err := s.locker.(replacer).Replace(ctx, s.own(lock.Request{})); !errors.Is(err, errCause) {
-			s.Errorf("Replace() = %v, want the cause of its context", err)
-		}
+		_, _, err := s.locker.(replacer).Replace(ctx, s.own(lock.Request{}))
+		s.matches("Replace()", err, errCause)
 		older.goesOn("the only turn")
 		older.leave()
 	})},
@@ -124,6 +116,8 @@ type turn struct {
 	leave func()
 }
 
+func (t *turn) Context() context.Context { return t.ctx }
+
 // newcomer announces a call.
 func (s *scene) newcomer(ctx context.Context, r lock.Request) *turn {
 	s.Helper()
@@ -138,21 +132,15 @@ func (s *scene) newcomer(ctx context.Context, r lock.Request) *turn {
 // replaced waits until t has been.
 func (t *turn) replaced() {
 	t.s.Helper()
-	if !t.s.happens(t.ctx.Done(), 0) {
-		t.s.Fatal("a newer call came, and the turn of the older one does not end")
-	}
-	if cause := context.Cause(t.ctx); !errors.Is(cause, lock.ErrReplaced) || errors.Is(cause, lock.ErrLost) {
-		t.s.Errorf("the turn of the older call ends with cause %v, want ErrReplaced", cause)
-	}
+	t.s.ends(t, lock.ErrReplaced)
+	t.s.notLost(t)
 }
 
 // goesOn checks that t has not ended.
 func (t *turn) goesOn(what string) {
 	t.s.Helper()
 	t.s.pause()
-	if t.ctx.Err() != nil {
-		t.s.Errorf("%s has ended: %v", what, context.Cause(t.ctx))
-	}
+	t.s.alive(t, what)
 }
 
 // peeking is the optional method Peek.
@@ -177,9 +165,7 @@ var peeking = []promise{
 		peek := func(want error) {
 			s.Helper()
 			for range 3 {
-				if err := s.locker.(peeker).Peek(s.Context(), s.rival(lock.Request{Wait: -1})); !errors.Is(err, want) {
-					s.Errorf("Peek() = %v, want %v", err, want)
-				}
+				s.matches("Peek()", s.locker.(peeker).Peek(s.Context(), s.rival(lock.Request{Wait: -1})), want)
 			}
 		}
 		peek(nil)
@@ -220,20 +206,15 @@ func (s *scene) foretold(ctx context.Context, r lock.Request) {
 var gathering = []promise{
 	// The holds are of several keys, and two of one stay, in the order in which a call took them.
 	{"ReleaseAll releases all", having[gatherer](func(s *scene) {
-		if err := s.gathered(); err != nil {
-			s.Errorf("ReleaseAll() of no holds = %v", err)
-		}
+		s.matches("ReleaseAll() of no holds", s.gathered(), nil)
 		outer := s.acquire(s.Context(), s.own(lock.Request{}))
 		again := s.acquire(context.WithoutCancel(outer.Context()), s.own(lock.Request{}))
 		holds := []lock.Hold{outer, again}
 		for n := range 3 {
 			holds = append(holds, s.acquire(s.Context(), s.own(s.nth(n, lock.Request{}))))
 		}
-		next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
-		s.pause()
-		if err := s.gathered(holds...); err != nil {
-			s.Errorf("ReleaseAll() = %v", err)
-		}
+		next := s.inLine(s.Context(), s.rival(lock.Request{}))
+		s.matches("ReleaseAll()", s.gathered(holds...), nil)
 		for _, h := range holds {
 			s.ends(h, context.Canceled)
 			s.releases(h, lock.ErrNotHeld)
@@ -252,9 +233,9 @@ var gathering = []promise{
 		good := s.acquire(s.Context(), s.own(lock.Request{}))
 		s.release(released)
 		s.ends(lost, lock.ErrLost)
-		if err := s.gathered(lost, released, good); !errors.Is(err, lock.ErrLost) || !errors.Is(err, lock.ErrNotHeld) {
-			s.Errorf("ReleaseAll() = %v, want both ErrLost and ErrNotHeld", err)
-		}
+		err := s.gathered(lost, released, good)
+		s.matches("ReleaseAll()", err, lock.ErrLost)
+		s.matches("ReleaseAll()", err, lock.ErrNotHeld)
 		s.ends(good, context.Canceled)
 		for _, h := range []lock.Hold{lost, released, good} {
 			s.releases(h, lock.ErrNotHeld)

@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -62,8 +61,7 @@ var ownership = []promise{
 	// Whoever is in line waits for the outer call, so an inner call behind them would wait for itself.
 	{"re-entry passes the queue", func(s *scene) {
 		outer := s.acquire(s.Context(), s.own(lock.Request{}))
-		next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
-		s.pause()
+		next := s.inLine(s.Context(), s.rival(lock.Request{}))
 		inner := s.acquire(outer.Context(), s.own(lock.Request{Wait: -1}))
 		s.release(inner, outer)
 		s.release(next.held())
@@ -91,8 +89,7 @@ var ownership = []promise{
 		s.busy(outer.Context())
 		nephew := s.acquire(outer.Context(), s.own(lock.Request{Key: s.key + ":nephew"}))
 		s.busy(nephew.Context())
-		second := s.start(outer.Context(), s.rival(lock.Request{Wait: -1}))
-		s.pause()
+		second := s.inLine(outer.Context(), s.rival(lock.Request{}))
 		s.release(first)
 		held := second.held()
 		s.start(outer.Context(), s.own(lock.Request{})).fails(lock.ErrBusy)
@@ -164,9 +161,8 @@ var ownership = []promise{
 		ctx := context.WithoutCancel(outer.Context())
 		check := func(what string, ctx context.Context, wait time.Duration, want bool) {
 			s.Helper()
-			_, err := s.start(ctx, s.rival(lock.Request{Wait: wait})).result()
-			if busy, ok := errors.AsType[*lock.BusyError](err); !ok || busy.Related != want {
-				s.Errorf("%s: Acquire() = %v, want a BusyError with Related = %v", what, err, want)
+			if busy := s.start(ctx, s.rival(lock.Request{Wait: wait})).busy(); busy.Related != want {
+				s.Errorf("%s: Acquire() = %v with Related = %v, want %v", what, busy, busy.Related, want)
 			}
 		}
 		check("under the same outer hold", outer.Context(), 0, true)
@@ -184,9 +180,9 @@ var ownership = []promise{
 	{"busy reports a holder of this process", func(s *scene) {
 		for _, holder := range []string{"", "holder"} {
 			h := s.acquire(s.Context(), s.own(lock.Request{Holder: holder, Wait: -1}))
-			_, err := s.start(s.Context(), s.rival(lock.Request{Wait: 50 * time.Millisecond, Holder: "caller"})).result()
-			if busy, ok := errors.AsType[*lock.BusyError](err); !ok || !busy.Here || busy.Holder != holder {
-				s.Errorf("Acquire() = %v, want a BusyError with Here and Holder = %q", err, holder)
+			busy := s.start(s.Context(), s.rival(lock.Request{Wait: 50 * time.Millisecond, Holder: "caller"})).busy()
+			if !busy.Here || busy.Holder != holder {
+				s.Errorf("Acquire() = %+v, want Here and Holder = %q", *busy, holder)
 			}
 			s.release(h)
 		}
@@ -197,12 +193,4 @@ var ownership = []promise{
 func (s *scene) outer(ctx context.Context) lock.Hold {
 	s.Helper()
 	return s.acquire(ctx, s.own(lock.Request{Key: s.key + ":outer", Wait: -1}))
-}
-
-// alive checks that h has not ended.
-func (s *scene) alive(h lock.Hold, what string) {
-	s.Helper()
-	if h.Context().Err() != nil {
-		s.Errorf("%s has ended: %v", what, context.Cause(h.Context()))
-	}
 }

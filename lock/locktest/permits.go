@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -17,16 +16,11 @@ var permits = []promise{
 			holds = append(holds, s.acquire(s.Context(), r))
 		}
 		s.start(s.Context(), r).fails(lock.ErrBusy)
-		next := r
-		next.Wait = -1
-		waiter := s.start(s.Context(), next)
-		s.pause()
+		waiter := s.inLine(s.Context(), r)
 		s.release(holds[1])
 		holds[1] = waiter.held()
 		s.start(s.Context(), r).fails(lock.ErrBusy)
-		for _, h := range holds {
-			s.release(h)
-		}
+		s.release(holds...)
 	}},
 
 	{"never more owners than the limit", func(s *scene) {
@@ -36,21 +30,18 @@ var permits = []promise{
 
 	// Each call goes by the limit that it names itself, also if it waits.
 	{"limits change from call to call", func(s *scene) {
-		with := func(limit int, wait time.Duration) lock.Request { return s.own(lock.Request{Limit: limit, Wait: wait}) }
+		with := func(limit int) lock.Request { return s.own(lock.Request{Limit: limit}) }
 		var holds []lock.Hold
 		for _, limit := range []int{2, 2, 3, 5} {
-			holds = append(holds, s.acquire(s.Context(), with(limit, 0)))
+			holds = append(holds, s.acquire(s.Context(), with(limit)))
 		}
-		s.start(s.Context(), with(4, 0)).fails(lock.ErrBusy)
-		waiter := s.start(s.Context(), with(2, -1))
-		s.pause()
-		for _, h := range holds[1:] {
-			s.release(h)
-		}
+		s.start(s.Context(), with(4)).fails(lock.ErrBusy)
+		waiter := s.inLine(s.Context(), with(2))
+		s.release(holds[1:]...)
 		s.release(waiter.held())
-		s.start(s.Context(), with(1, 0)).fails(lock.ErrBusy)
+		s.start(s.Context(), with(1)).fails(lock.ErrBusy)
 		s.release(holds[0])
-		s.release(s.acquire(s.Context(), with(1, -1)))
+		s.release(s.inLine(s.Context(), with(1)).held())
 	}},
 }
 
@@ -74,10 +65,8 @@ var levels = []promise{
 	{"a wait for one level holds nothing of the others", leveled(func(s *scene) {
 		a, b := s.level("a", 1), s.level("b", 1)
 		inA, inB := s.acquire(s.Context(), permit(0, a)), s.acquire(s.Context(), permit(0, b))
-		both := s.start(s.Context(), permit(-1, a, b))
-		s.pause()
-		next := s.start(s.Context(), permit(-1, a))
-		s.pause()
+		both := s.inLine(s.Context(), permit(0, a, b))
+		next := s.inLine(s.Context(), permit(0, a))
 		s.release(inA)
 		inA = next.held()
 		s.passes(s.level("c", 1), s.level("a", 2))
@@ -97,10 +86,7 @@ var levels = []promise{
 		s.releases(h, lock.ErrLost)
 		holding[keeper](func(s *scene) {
 			start := s.keep(s.acquire(s.Context(), permit(-1, a, b)))
-			s.release(s.acquire(s.Context(), permit(-1, b)))
-			if kept := time.Since(start); kept < lease*9/10 {
-				s.Errorf("a level kept for %v came free after %v", lease, kept)
-			}
+			s.freeAfter(s.Context(), start, permit(-1, b))
 			s.release(s.acquire(s.Context(), permit(-1, a)))
 		})(s)
 	})},
@@ -168,10 +154,9 @@ func (s *scene) passes(levels ...lock.Level) {
 // full checks that r can't be had at once, because of this level, or of the rate if that is empty.
 func (s *scene) full(level string, r lock.Request) lock.BusyError {
 	s.Helper()
-	_, err := s.start(s.Context(), r).result()
-	busy, ok := errors.AsType[*lock.BusyError](err)
-	if !ok || busy.Level != level || busy.Rate != (level == "") || busy.Here == busy.Rate {
-		s.Fatalf("Acquire(%+v) = %#v, want a BusyError for the level %q", r, err, level)
+	busy := s.start(s.Context(), r).busy()
+	if busy.Level != level || busy.Rate != (level == "") || busy.Here == busy.Rate {
+		s.Fatalf("Acquire(%+v) = %+v, want it busy for the level %q", r, *busy, level)
 	}
 	having[peeker](func(s *scene) { s.foretold(s.Context(), r) })(s)
 	return *busy
@@ -230,9 +215,7 @@ var rates = []promise{
 		}
 		s.usedUp(r)
 		ctx, cancel := context.WithCancelCause(s.Context())
-		r.Wait = -1
-		waiter := s.start(ctx, r)
-		s.pause()
+		waiter := s.inLine(ctx, r)
 		s.passes(s.level("", 1), b)
 		cancel(errCause)
 		waiter.fails(errCause)

@@ -25,9 +25,7 @@ var keys = []promise{
 		for _, part := range hostile {
 			s.start(s.Context(), s.rival(lock.Request{Key: s.key + part})).fails(lock.ErrBusy)
 		}
-		for _, h := range holds {
-			s.release(h)
-		}
+		s.release(holds...)
 	}},
 
 	{"keys wake their own waiters, whatever is in them", func(s *scene) {

@@ -87,9 +87,19 @@ func (a *attempt) held() lock.Hold {
 // fails waits for an error that matches want.
 func (a *attempt) fails(want error) {
 	a.s.Helper()
-	if _, err := a.result(); !errors.Is(err, want) {
-		a.s.Errorf("Acquire() = %v, want %v", err, want)
+	_, err := a.result()
+	a.s.matches("Acquire()", err, want)
+}
+
+// busy waits for a refusal with details.
+func (a *attempt) busy() *lock.BusyError {
+	a.s.Helper()
+	_, err := a.result()
+	busy, ok := errors.AsType[*lock.BusyError](err)
+	if !ok {
+		a.s.Fatalf("Acquire(%+v) = %v, want a BusyError", a.r, err)
 	}
+	return busy
 }
 
 // acquire takes the lock, which is free or about to be.
@@ -141,21 +151,44 @@ func (s *scene) releases(h lock.Hold, want error) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), s.suite.patience)
 	defer cancel()
-	if err := h.Release(ctx); !errors.Is(err, want) {
-		s.Errorf("Release() = %v, want %v", err, want)
+	s.matches("Release()", h.Release(ctx), want)
+}
+
+// matches checks what a call has returned. Nothing but nil matches nil.
+func (s *scene) matches(call string, err, want error) {
+	s.Helper()
+	if !errors.Is(err, want) {
+		s.Errorf("%s = %v, want %v", call, err, want)
 	}
 }
 
-// ends waits for the context of h to end and checks the cause.
-func (s *scene) ends(h lock.Hold, causes ...error) {
+// contextual is a hold, or a turn at one.
+type contextual interface{ Context() context.Context }
+
+// ends waits for the context of c to end and checks the cause.
+func (s *scene) ends(c contextual, causes ...error) {
 	s.Helper()
-	if !s.happens(h.Context().Done(), 0) {
-		s.Fatalf("the context of the hold does not end, want cause %v", causes)
+	if !s.happens(c.Context().Done(), 0) {
+		s.Fatalf("the context does not end, want cause %v", causes)
 	}
 	for _, want := range causes {
-		if cause := context.Cause(h.Context()); !errors.Is(cause, want) {
-			s.Errorf("the context of the hold ends with cause %v, want %v", cause, want)
-		}
+		s.matches("the cause of the end", context.Cause(c.Context()), want)
+	}
+}
+
+// notLost checks that the context of c did not end with a loss.
+func (s *scene) notLost(c contextual) {
+	s.Helper()
+	if cause := context.Cause(c.Context()); errors.Is(cause, lock.ErrLost) {
+		s.Errorf("the context ends with cause %v, and nothing was lost", cause)
+	}
+}
+
+// alive checks that the context of c has not ended.
+func (s *scene) alive(c contextual, what string) {
+	s.Helper()
+	if c.Context().Err() != nil {
+		s.Errorf("%s has ended: %v", what, context.Cause(c.Context()))
 	}
 }
 
@@ -190,14 +223,20 @@ func (s *scene) visit(ctx context.Context, r lock.Request, f func() error) error
 
 // happens reports whether c is closed after d, or not much later.
 func (s *scene) happens(c <-chan struct{}, d time.Duration) bool {
-	timer := time.NewTimer(d + s.suite.patience)
-	defer timer.Stop()
 	select {
 	case <-c:
 		return true
-	case <-timer.C:
+	case <-time.After(d + s.suite.patience):
 		return false
 	}
+}
+
+// inLine starts an attempt that waits for as long as it has to, and pauses.
+func (s *scene) inLine(ctx context.Context, r lock.Request) *attempt {
+	r.Wait = -1
+	a := s.start(ctx, r)
+	s.pause()
+	return a
 }
 
 // pause gives an attempt the time to get in line. Nothing shows that it has, but a good Locker passes in either case.

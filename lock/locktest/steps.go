@@ -192,8 +192,9 @@ func sleepUntil(t time.Time) { <-time.After(time.Until(t)) }
 // outlive waits for the end of all holds that may end soon.
 func (s *schedule) outlive() {
 	ends := func(c *call) bool { return c.doubtful(time.Now().Add(nearEnd)) }
-	for s.err == nil && slices.ContainsFunc(s.model.calls, ends) {
-		s.seeEnd(s.model.calls[slices.IndexFunc(s.model.calls, ends)])
+	next := func() int { return slices.IndexFunc(s.model.calls, ends) }
+	for i := next(); i >= 0 && s.err == nil; i = next() {
+		s.seeEnd(s.model.calls[i])
 		s.catchUp()
 	}
 }
@@ -233,11 +234,12 @@ func (s *schedule) seeEnd(c *call) {
 // check looks at the contexts of all holds.
 func (s *schedule) check() {
 	for _, c := range s.model.calls {
-		now, cause := time.Now(), context.Cause(c.hold.Context())
+		cause, now := context.Cause(c.hold.Context()), time.Now()
 		switch {
 		case c.ended():
 			if !s.happens(c.hold.Context().Done(), 0) {
 				s.fail("the context of %v does not end", c)
+				return
 			}
 		case cause != nil && !c.doubtful(now) && !c.outerDoubtful(now):
 			s.fail("the context of %v has ended: %w", c, cause)

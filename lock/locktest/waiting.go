@@ -29,10 +29,8 @@ var waiting = []promise{
 	{"a cancelled wait leaves the line", func(s *scene) {
 		h := s.acquire(s.Context(), s.own(lock.Request{}))
 		ctx, cancel := context.WithCancelCause(s.Context())
-		gone := s.start(ctx, s.rival(lock.Request{Wait: -1}))
-		s.pause()
-		next := s.start(s.Context(), s.rival(lock.Request{Wait: -1}))
-		s.pause()
+		gone := s.inLine(ctx, s.rival(lock.Request{}))
+		next := s.inLine(s.Context(), s.rival(lock.Request{}))
 		cancel(errCause)
 		gone.fails(errCause)
 		s.release(h)
@@ -71,12 +69,8 @@ func waitEnds(wait time.Duration) func(*scene) {
 func (s *scene) isBusy(r lock.Request) *lock.BusyError {
 	s.Helper()
 	start := time.Now()
-	_, err := s.start(s.Context(), s.rival(r)).result()
+	busy := s.start(s.Context(), s.rival(r)).busy()
 	took := time.Since(start)
-	busy, ok := errors.AsType[*lock.BusyError](err)
-	if !ok {
-		s.Fatalf("Acquire() = %v, want a BusyError", err)
-	}
 	least := r.Wait * 9 / 10 // for clocks that count in other units
 	if took < least || busy.Waited < least || busy.Waited > took {
 		s.Errorf("Acquire with Wait %v took %v and says %v", r.Wait, took, busy.Waited)
