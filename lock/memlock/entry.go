@@ -159,3 +159,96 @@ func (e *entry) remaining() time.Duration {
 	}
 	return max(0, last-clock.Now())
 }
+
+// waiter is a request in line.
+type waiter struct {
+	*hold
+	above  []*hold // that it may re-enter
+	number uint64  // in the order of arrival
+	done   chan struct{}
+	err    error // why it is refused after all; set before done is closed
+
+	// The Locker's mutex guards the rest.
+	at    gate
+	place queue.Place[*waiter] // in the line of at
+}
+
+// queue puts w into the line of g, by its arrival.
+func (l *Locker) queue(w *waiter, g gate) {
+	w.at = g
+	defer g.changed(l)
+	if w.number == l.arrived {
+		g.line().Join(&w.place, w)
+		return
+	}
+	var ahead *waiter
+	for o := range g.line().All() { // mostly the first came later, as w was the first elsewhere
+		if o.number > w.number {
+			break
+		}
+		ahead = o
+	}
+	if ahead == nil {
+		g.line().Lead(&w.place, w)
+		return
+	}
+	w.place.Follow(&ahead.place, w)
+}
+
+// serve lets those who are first in line at g have what they want, or wait for it elsewhere.
+func (l *Locker) serve(g gate) {
+	for w := g.line().First(); w != nil; w = g.line().First() {
+		next, err := l.obstacle(w.hold, w.above, w)
+		if next == g {
+			break
+		}
+		w.place.Leave()
+		if next != nil {
+			l.queue(w, next)
+			continue
+		}
+		if w.err = err; err == nil {
+			l.grant(w.hold)
+		}
+		close(w.done)
+	}
+	g.changed(l)
+}
+
+// wait returns nil once w, which is in line, has been granted.
+func (l *Locker) wait(ctx context.Context, w *waiter) error {
+	start := time.Now()
+	var timeout <-chan time.Time
+	if w.r.Wait > 0 {
+		timer := time.NewTimer(w.r.Wait)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+	case <-timeout:
+	}
+	switch f := l.leave(w); {
+	case ctx.Err() != nil:
+		_ = w.Release(ctx) // if it has just been granted, the next gets its turn
+		return context.Cause(ctx)
+	case f != nil:
+		return f.busy(ctx, time.Since(start))
+	}
+	// Granted at the last moment, perhaps: a caller who was ready to wait for the lock has no reason to refuse it.
+	return w.err
+}
+
+// leave takes w out of its line and returns what it waited for, or nil if it is not there anymore because its turn has come.
+func (l *Locker) leave(w *waiter) *refusal {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !w.place.In() {
+		return nil
+	}
+	f := w.at.refusal(w.hold)
+	w.place.Leave()
+	l.serve(w.at)
+	return f
+}

@@ -12,6 +12,7 @@
 package memlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -20,7 +21,6 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/internal/clock"
-	"github.com/latchkey-go/latchkey/internal/queue"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -80,6 +80,20 @@ func (l *Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 		return nil, err
 	}
 	return h.public(), nil
+}
+
+// Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It takes
+// nothing, so the answer may be out of date when the caller reads it.
+func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
+	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
+		return err
+	}
+	h := l.request(r)
+	_, f, err := l.arrive(h, l.above(lock.Ancestors(ctx), h), false)
+	if f == nil {
+		return err
+	}
+	return f.busy(ctx, 0)
 }
 
 // ServesLevels returns nil, as all keys can be taken together; see [lock.Locker].
@@ -149,19 +163,6 @@ func (l *Locker) arrive(h *hold, above []*hold, take bool) (w *waiter, f *refusa
 	return w, nil, nil
 }
 
-// waiter is a request in line.
-type waiter struct {
-	*hold
-	above  []*hold // that it may re-enter
-	number uint64  // in the order of arrival
-	done   chan struct{}
-	err    error // why it is refused after all; set before done is closed
-
-	// The Locker's mutex guards the rest.
-	at    gate
-	place queue.Place[*waiter] // in the line of at
-}
-
 // obstacle returns where h has to wait now, if it came by itself or is w, the first in a line. It returns nil if h can have all that it
 // wants, and an error if it must not even wait. The stays that h re-enters are noted in its claims.
 func (l *Locker) obstacle(h *hold, above []*hold, w *waiter) (gate, error) {
@@ -186,86 +187,6 @@ func (l *Locker) obstacle(h *hold, above []*hold, w *waiter) (gate, error) {
 		return r, nil
 	}
 	return nil, nil
-}
-
-// queue puts w into the line of g, by its arrival.
-func (l *Locker) queue(w *waiter, g gate) {
-	w.at = g
-	defer g.changed(l)
-	if w.number == l.arrived {
-		g.line().Join(&w.place, w)
-		return
-	}
-	var ahead *waiter
-	for o := range g.line().All() { // mostly the first came later, as w was the first elsewhere
-		if o.number > w.number {
-			break
-		}
-		ahead = o
-	}
-	if ahead == nil {
-		g.line().Lead(&w.place, w)
-		return
-	}
-	w.place.Follow(&ahead.place, w)
-}
-
-// serve lets those who are first in line at g have what they want, or wait for it elsewhere.
-func (l *Locker) serve(g gate) {
-	for w := g.line().First(); w != nil; w = g.line().First() {
-		next, err := l.obstacle(w.hold, w.above, w)
-		if next == g {
-			break
-		}
-		w.place.Leave()
-		if next != nil {
-			l.queue(w, next)
-			continue
-		}
-		if w.err = err; err == nil {
-			l.grant(w.hold)
-		}
-		close(w.done)
-	}
-	g.changed(l)
-}
-
-// wait returns nil once w, which is in line, has been granted.
-func (l *Locker) wait(ctx context.Context, w *waiter) error {
-	start := time.Now()
-	var timeout <-chan time.Time
-	if w.r.Wait > 0 {
-		timer := time.NewTimer(w.r.Wait)
-		defer timer.Stop()
-		timeout = timer.C
-	}
-	select {
-	case <-w.done:
-	case <-ctx.Done():
-	case <-timeout:
-	}
-	switch f := l.leave(w); {
-	case ctx.Err() != nil:
-		_ = w.Release(ctx) // if it has just been granted, the next gets its turn
-		return context.Cause(ctx)
-	case f != nil:
-		return f.busy(ctx, time.Since(start))
-	}
-	// Granted at the last moment, perhaps: a caller who was ready to wait for the lock has no reason to refuse it.
-	return w.err
-}
-
-// leave takes w out of its line and returns what it waited for, or nil if it is not there anymore because its turn has come.
-func (l *Locker) leave(w *waiter) *refusal {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !w.place.In() {
-		return nil
-	}
-	f := w.at.refusal(w.hold)
-	w.place.Leave()
-	l.serve(w.at)
-	return f
 }
 
 // drop forgets h and serves those who waited for it to go. The context of h has ended by then.
@@ -335,4 +256,43 @@ func (l *Locker) remove(h *hold) {
 	for c := range h.claims {
 		l.serve(c.entry)
 	}
+}
+
+// turn is a call that newer ones replace.
+type turn struct{ end context.CancelCauseFunc }
+
+// Replace announces a call that is about to Acquire r with the context turn, and ends the turns of those before it at the
+// key, as [lock.Locker] says.
+func (l *Locker) Replace(ctx context.Context, r lock.Request) (newest context.Context, leave func(), err error) {
+	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
+		return nil, nil, err
+	}
+	if r.Levels = nil; len(l.above(lock.Ancestors(ctx), l.request(r))) > 0 { // what re-enters has its Key already
+		return ctx, func() {}, nil
+	}
+	newest, end := context.WithCancelCause(ctx)
+	t := &turn{end}
+	if older := l.setTurn(r.Key, t); older != nil {
+		older.end(lock.ErrReplaced)
+	}
+	return newest, func() { l.leaveTurn(r.Key, t) }, nil
+}
+
+// setTurn makes t the newest turn at key, and returns the one that was.
+func (l *Locker) setTurn(key string, t *turn) (older *turn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	older = l.turns[key]
+	l.turns[key] = t
+	return older
+}
+
+// leaveTurn ends t, of which nothing is kept if it has been replaced before.
+func (l *Locker) leaveTurn(key string, t *turn) {
+	l.mu.Lock()
+	if l.turns[key] == t {
+		delete(l.turns, key)
+	}
+	l.mu.Unlock()
+	t.end(context.Canceled)
 }
