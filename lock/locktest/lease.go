@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/latchkey-go/latchkey/lock"
@@ -163,20 +162,20 @@ type pair struct {
 	short, long lock.Hold
 }
 
-// pairs takes an outer hold and one under it, for each lease that one of them has, the inner or the outer. That of the other is shorter.
-// The context of the inner one does not end with the outer one. On a slow machine, an outer lease may be over before the inner Acquire,
-// which makes two stays of them: the check proves less then, but must not fail.
+// pairs takes an outer hold and one under it, for each of the leases that outlast the other's. The context of the inner one does not end
+// with the outer one. On a slow machine, an outer lease may be over before the inner Acquire, which makes two stays of them: the check
+// proves less then, but must not fail.
 func (s *scene) pairs(longInner bool) (pairs []pair) {
 	s.Helper()
 	for _, long := range []time.Duration{0, time.Minute} {
 		at := *s
 		at.key += ":" + long.String()
-		leases := []time.Duration{long, lease}
+		first, second := long, lease
 		if longInner {
-			slices.Reverse(leases)
+			first, second = lease, long
 		}
-		outer := at.acquire(s.Context(), at.own(lock.Request{Lease: leases[0]}))
-		inner := at.acquire(context.WithoutCancel(outer.Context()), at.own(lock.Request{Lease: leases[1], Wait: -1}))
+		outer := at.acquire(s.Context(), at.own(lock.Request{Lease: first}))
+		inner := at.acquire(context.WithoutCancel(outer.Context()), at.own(lock.Request{Lease: second, Wait: -1}))
 		p := pair{scene: &at, short: inner, long: outer}
 		if longInner {
 			p.short, p.long = outer, inner
