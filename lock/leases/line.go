@@ -171,16 +171,7 @@ func (c *claim) bounds(p *place) (time.Time, error) {
 		}
 		return c.end, lock.ErrBusy
 	}
-	return c.firstAnswer(), cmp.Or(p.outage, errSilent)
-}
-
-// firstAnswer returns until when the claim waits to be answered at all.
-func (c *claim) firstAnswer() time.Time {
-	last := c.start.Add(c.l.timeout)
-	if !c.end.IsZero() {
-		last = earlier(last, c.end.Add(extra))
-	}
-	return last
+	return c.silence(c.start, false), cmp.Or(p.outage, errSilent)
 }
 
 // patience returns until when the claim waits for the answer to a question, which ends with the Timeout in any case, and what it
@@ -190,7 +181,7 @@ func (c *claim) patience(p *place) (time.Time, error) {
 	defer c.l.mu.Unlock()
 	switch {
 	case p.known.Before(c.start):
-		return c.firstAnswer().Add(grace), cmp.Or(p.outage, errSilent)
+		return c.silence(c.start, false).Add(grace), cmp.Or(p.outage, errSilent)
 	case c.end.IsZero():
 		return c.start.Add(longest), errSilent
 	}
@@ -262,7 +253,7 @@ func (c *claim) queue(ctx context.Context, q Queue) (*hold, error) {
 // over reports whether the claim has waited for as long as it was ready to.
 func (c *claim) over() bool { return !c.end.IsZero() && !time.Now().Before(c.end) }
 
-// silence returns when a service that was heard last at since counts as out.
+// silence returns when a service counts as out that was heard last at since, or has been asked since then and never answered.
 func (c *claim) silence(since time.Time, answered bool) time.Time {
 	last := since.Add(c.l.timeout)
 	switch {
