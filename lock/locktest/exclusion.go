@@ -12,9 +12,7 @@ import (
 
 // exclusion is who may not hold a lock at the same time.
 var exclusion = []promise{
-	{"one owner at a time", func(s *scene) {
-		s.takeTurns(s.Context())
-	}},
+	{"one owner at a time", func(s *scene) { s.takeTurns(s.Context()) }},
 
 	// An outer lock, on another key, does not switch off exclusion among the calls under it.
 	{"siblings take turns", func(s *scene) {
