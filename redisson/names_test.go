@@ -70,15 +70,15 @@ func TestSynchronizerNames(t *testing.T) {
 			"{заказ 1}:value", "{заказ 1}:permits:u", "latchkey_receipt:{заказ 1}:u:7",
 		},
 	} {
-		value, permits, ownValue, ownPermits := rateKeys(tt.name, "u")
+		rate := rateKeys(tt.name, "u")
 		for _, n := range []struct{ what, got, want string }{
 			{"semaphoreChannel", semaphoreChannel(tt.name), tt.semaphore},
 			{"permitsKey", permitsKey(tt.name), tt.permits},
 			{"latchChannel", latchChannel(tt.name), tt.latch},
-			{"value", value, tt.value},
-			{"ownValue", ownValue, tt.value + ":u"},
-			{"ownPermits", ownPermits, tt.ownPermits},
-			{"permits", permits + ":u", tt.ownPermits},
+			{"value", rate[1], tt.value},
+			{"ownValue", rate[3], tt.value + ":u"},
+			{"ownPermits", rate[4], tt.ownPermits},
+			{"permits", rate[2] + ":u", tt.ownPermits},
 			{"receiptKey", receiptKey(tt.name, "u", 7), tt.receipt},
 		} {
 			if n.got != n.want {

@@ -60,9 +60,7 @@ func (p *permit) call(s *script, ho *holder, own ...any) call {
 func (p *permit) enter(ho *holder, lease time.Duration) call {
 	cl := p.call(permitAcquire, ho, millis(lease), p.rate.Permits, millis(p.rate.Interval))
 	if p.rate.Permits > 0 {
-		name := rateName(ho.name())
-		value, permits, ownValue, ownPermits := rateKeys(name, clientOf(ho.id))
-		cl.Keys = append(cl.Keys, name, value, permits, ownValue, ownPermits)
+		cl.Keys = append(cl.Keys, rateKeys(rateName(ho.name()), idFrom([]byte(ho.id[:permitSize/2])))...)
 	}
 	return cl
 }

@@ -99,6 +99,21 @@ func TestRateOfOthers(t *testing.T) {
 	}
 }
 
+// Where others have set a rate for each client, each has its own.
+func TestRateOfEachClient(t *testing.T) {
+	t.Parallel()
+	s := redistest.Any(t)
+	a, b := newClient(t, s), newClient(t, s)
+	check(t, a.RateLimiter("{k}:rate").SetRate(t.Context(), redisson.Rate{Permits: 1, Interval: time.Minute, PerClient: true}))
+	for _, c := range []*redisson.Client{a, b} {
+		acquire(t.Context(), t, c, rated(9, time.Second))
+		checkUsedUp(t, c, rated(9, time.Second), time.Minute)
+		if n, err := c.RateLimiter("{k}:rate").AvailablePermits(t.Context()); n != 0 || err != nil {
+			t.Errorf("%d permits are left, %v", n, err)
+		}
+	}
+}
+
 // Each who waits gets a permit when it is due, and no interval sees more than there are.
 func TestRateOfManyWaiters(t *testing.T) {
 	t.Parallel()

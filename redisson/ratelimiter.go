@@ -178,6 +178,5 @@ func (l *RateLimiter) Delete(ctx context.Context) (bool, error) {
 }
 
 func (l *RateLimiter) keys() []string {
-	value, permits, ownValue, ownPermits := rateKeys(l.key, l.c.id)
-	return []string{l.key, value, permits, ownValue, ownPermits}
+	return rateKeys(l.key, l.c.id)
 }

@@ -215,10 +215,10 @@ func latchChannel(name string) string { return "redisson_countdownlatch__channel
 // rateName is the rate limiter of a lock.Permit of that name.
 func rateName(name string) string { return suffixed(name, "rate") }
 
-// rateKeys are the keys of a rate limiter: what is left and what was taken, by all clients together and by this one.
-func rateKeys(name, client string) (value, permits, ownValue, ownPermits string) {
-	value, permits = suffixed(name, "value"), suffixed(name, "permits")
-	return value, permits, suffixed(value, client), suffixed(permits, client)
+// rateKeys are the keys of a rate limiter: its own, and what is left and what was taken, by all clients together and by this one.
+func rateKeys(name, client string) []string {
+	value, permits := suffixed(name, "value"), suffixed(name, "permits")
+	return []string{name, value, permits, suffixed(value, client), suffixed(permits, client)}
 }
 
 // newestName is the key with the client that has the newest of the calls that are announced at a lock, and the channel where another
