@@ -49,9 +49,6 @@ func (l *bounds) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 	if err := l.ask(r); err != nil {
 		return nil, err
 	}
-	if l.Locker != nil {
-		return l.Locker.Acquire(ctx, r)
-	}
 	return permit{ctx}, r.Validate()
 }
 
@@ -556,19 +553,19 @@ func TestRefusedByABound(t *testing.T) {
 
 // Work that was refused by a bound of its own, under a lock that is lost, says nothing about that of the guard.
 func TestBoundOfNestedCall(t *testing.T) {
-	l := newBounds()
-	g := guard.Must(guard.New(l, append(opts{guard.Name("outer"), guard.Key("user:#{req.User}"), guard.MaxHold(time.Millisecond)}, twoLevels...)...))
-	f := guard.Must(guard.Func(g, func(ctx context.Context, _ Call) (string, error) {
-		<-time.After(2 * time.Millisecond)
-		return "", &lock.BusyError{Rate: true, Level: "all"}
-	}))
-	synctest.Test(t, func(t *testing.T) {
-		l.Locker = memlock.New()
-		_, err := f(t.Context(), alice())
-		if e, ok := errors.AsType[*guard.Error](err); !ok || e.Err != guard.ErrLost || e.Rate || e.Level != "" {
-			t.Errorf("%v: %+v", err, e)
-		}
-	})
+	for _, nested := range []*lock.BusyError{{Rate: true}, {Level: "all"}} {
+		synctest.Test(t, func(t *testing.T) {
+			g := guard.Must(guard.New(memlock.New(), append(opts{guard.Name("outer"), guard.Key("user:#{req.User}"), guard.MaxHold(time.Millisecond)}, twoLevels...)...))
+			f := guard.Must(guard.Func(g, func(context.Context, Call) (string, error) {
+				time.Sleep(2 * time.Millisecond)
+				return "", nested
+			}))
+			_, err := f(t.Context(), alice())
+			if e, ok := errors.AsType[*guard.Error](err); !ok || e.Err != guard.ErrLost || e.Rate || e.Level != "" {
+				t.Errorf("%v: %+v", err, e)
+			}
+		})
+	}
 }
 
 // Guards of a Stack are asked for together only if none of them has levels or a rate.
