@@ -15,7 +15,7 @@ end
 -- who comes, up to 1,000, in place of its µs: so those who come one after the other do not look one after the other.
 local function join(ttl, level)
   since = wake and try('zscore', wake, me) or since
-  if since == '0' then
+  if wake and since == '0' then
     local newest = try('zrange', wake, -1, -1, 'withscores') or {}
     since = string.format('%.0f', math.floor(micros() / 1000) * 1000 + ((newest[2] or 0) + 1) % 1000)
   end
