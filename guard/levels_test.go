@@ -173,7 +173,8 @@ func TestGrammarOfLevels(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := guard.ParseSpecs("a: levels=20 of all # the most"); err == nil || !strings.Contains(err.Error(), "a comment would be a part of the key") {
+	commented := strings.Join([]string{"a: levels=20 of all", "the most"}, " # ")
+	if _, err := guard.ParseSpecs(commented); err == nil || !strings.Contains(err.Error(), "a comment would be a part of the key") {
 		t.Errorf("a comment behind levels: %v", err)
 	}
 }
@@ -582,8 +583,10 @@ func TestBoundsAreAskedForAlone(t *testing.T) {
 		{nil, opts{guard.Limit(1), guard.Level(20, "all")}, false},
 	} {
 		l := newBounds()
-		outer := guard.Must(guard.New(l, append(tt.outer, guard.Name("outer"), guard.Key("t:#{req.Tenant}"))...))
-		inner := guard.Must(guard.New(l, append(tt.inner, guard.Name("inner"), guard.Key("user:#{req.User}"))...))
+		member := func(name, key string, opts []guard.Option) *guard.Guard {
+			return guard.Must(guard.New(l, append(opts, guard.Name(name), guard.Key(key))...))
+		}
+		outer, inner := member("outer", "t:#{req.Tenant}", tt.outer), member("inner", "user:#{req.User}", tt.inner)
 		f := guard.Must(guard.Func(guard.Must(guard.Stack(outer, inner)), called))
 		if _, err := f(t.Context(), alice()); err != nil {
 			t.Error(err)
