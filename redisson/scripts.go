@@ -25,7 +25,7 @@ var sources embed.FS
 var (
 	lockAcquire = takes(load("e178e45ed0d4a7f843a87e22962fdd7be7cb078a", "lease", "token", "lock_acquire"))
 	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
-	lockWait    = takes(define("48f719bc1d2f3a0f65a0c9f44779f031a2f61af6", "lock_wait",
+	lockWait    = takes(define("e56d9f9da22a13bd31f42fdb79f88b53128f8ed7", "lock_wait",
 		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
 	lockPass    = load("f30a81a584966a653d324bab5e6b2200c370c4a7", "wake", "lock_pass")
 	lockRelease = load("5e769e64bba8a41de8b69b5a061d7bef23382021", "wake", "lock_release")
@@ -43,7 +43,7 @@ var (
 
 	permitAcquire = takes(define("51aae33ca3de297416ff4daa586d0297b2c8db2f", "permit_acquire",
 		source("now")+"local pace = function(KEYS, ARGV)\n"+source("rate", "permit_rate")+"end\n"+source("permit_prelude", "permit_acquire")))
-	permitWait = takes(define("f19c4c0413355333e230fc4f5f0bb29438ad6351", "permit_wait",
+	permitWait = takes(define("65ca43375963bae175fdd1d683836cf678607437", "permit_wait",
 		source("wake")+function("local take", permitAcquire)+source("lock_wait")))
 	permitPass    = load("ac7dce68ec115413bd6d636c3ed1ec19ba30f9a3", "wake", "now", "permit_prelude", "permit_pass")
 	permitUpdate  = load("0b07951e2ff5bb89d1a4f76775e0796e7155399c", "now", "permit_prelude", "permit_update")

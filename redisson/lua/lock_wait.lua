@@ -43,7 +43,8 @@ end
 
 local answer = take(keys, ARGV)
 if type(answer) == 'table' and answer[1] == 0 then
-  wake = (not answer[3] or 3 * answer[3] - 1 == holders) and wake -- or it is another level that has none
+  local elsewhere = answer[3] and 3 * answer[3] - 1 ~= holders -- it is another level that has none
+  wake = not elsewhere and wake or nil
   return join(answer[2], answer[3] or 0)
 end
 if not wake or type(answer) == 'table' and answer[1] ~= 1 then
