@@ -29,12 +29,12 @@ const timeToLeave = time.Second
 // [Timeout]. The lock is then not held; what the question may have left behind is removed in the background as soon as Redis
 // answers, and ends by itself with its lease otherwise.
 func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
-	return c.acquire(ctx, r, true)
+	return c.acquire(ctx, r, true, time.Now())
 }
 
-// acquire is Acquire. The lock may be one that is not re-entrant.
-func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (lock.Hold, error) {
-	name, began := c.mapName(r.Key), time.Now()
+// acquire is Acquire, of a call that began at that time. The lock may be one that is not re-entrant.
+func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool, began time.Time) (lock.Hold, error) {
+	name := c.mapName(r.Key)
 	if res, _ := ctx.Value(reservationKey{c}).(*reservation); res != nil && r.Wait == 0 && !res.left.Load() {
 		began = transport.Earlier(began, res.over) // it has used up the wait, and the time for a first answer counts from then
 	}
@@ -49,7 +49,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool) (l
 		return h, nil
 	}
 	if len(r.Levels) > 0 {
-		if h, err := c.beneath(ctx, r); h != nil || err != nil {
+		if h, err := c.beneath(ctx, r, began); h != nil || err != nil {
 			return h, err
 		}
 	}

@@ -118,7 +118,7 @@ func (c *Client) Hold(ctx context.Context, name string, d time.Duration, who, re
 	if d < time.Millisecond {
 		return fmt.Errorf("redisson: Hold for %v: want 1ms or more", d)
 	}
-	h, err := c.acquire(lock.NewOwner(ctx), lock.Request{Key: name, Lease: d, Holder: byHand + text}, false)
+	h, err := c.acquire(lock.NewOwner(ctx), lock.Request{Key: name, Lease: d, Holder: byHand + text}, false, time.Now())
 	if err != nil {
 		return err
 	}

@@ -117,14 +117,20 @@ func (h *hold) Release(ctx context.Context) error { return h.release(ctx, 0) }
 func (h *hold) Keep(ctx context.Context, d time.Duration) error { return h.release(ctx, max(d, 0)) }
 
 func (h *hold) release(ctx context.Context, kept time.Duration) error {
+	if h.around == nil {
+		return h.releaseAlone(ctx, kept)
+	}
+	other := make(chan error, 1)
+	go func() { other <- h.around.release(ctx, kept) }()
+	return cmp.Or(h.releaseAlone(ctx, kept), <-other)
+}
+
+func (h *hold) releaseAlone(ctx context.Context, kept time.Duration) error {
 	t, err := h.depart(kept)
 	if t.call.Script != nil {
 		ctx, cancel := h.c.attending(ctx)
 		defer cancel()
 		err = cmp.Or(err, h.end(t, h.c.road.AskSoon(ctx, t.call)))
-	}
-	if h.around != nil {
-		err = cmp.Or(err, h.around.release(ctx, kept))
 	}
 	return err
 }

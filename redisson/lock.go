@@ -104,7 +104,7 @@ func (l *Lock) Do(ctx context.Context, f func(held context.Context) error) (err 
 
 func (l *Lock) acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
 	r.Key, r.Kind = l.name, l.kind
-	return l.c.acquire(ctx, r, !l.nonReentrant)
+	return l.c.acquire(ctx, r, !l.nonReentrant, time.Now())
 }
 
 // Unlock gives back the hold that returned the context held, or else the innermost one around it, with which the contexts of

@@ -110,7 +110,7 @@ func (c *Client) bounded(r lock.Request) *permit {
 
 // beneath is Acquire of levels of which ancestors of the call hold some: their holder is re-entered, and the others are taken under that. Nothing is taken
 // of the rate where they have the key of r. Without such an ancestor it returns nothing.
-func (c *Client) beneath(ctx context.Context, r lock.Request) (lock.Hold, error) {
+func (c *Client) beneath(ctx context.Context, r lock.Request, began time.Time) (lock.Hold, error) {
 	for _, l := range levelsOf(r) {
 		outer, err := c.ancestor(ctx, lockID{c.mapName(l.Key), lock.Permit}, lock.Permit)
 		if outer == nil || err != nil {
@@ -118,23 +118,20 @@ func (c *Client) beneath(ctx context.Context, r lock.Request) (lock.Hold, error)
 		}
 		known, rest := r, c.without(r, outer.holder)
 		known.Key, known.Limit, known.Levels, known.Rate, known.Wait = l.Key, l.Limit, nil, lock.Rate{}, 0
-		h, err := c.Acquire(ctx, known)
+		h, err := c.acquire(ctx, known, true, began)
 		if err != nil || rest.Key == "" {
 			return h, err
 		}
-		inner, err := c.Acquire(h.Context(), rest)
+		inner, err := c.acquire(h.Context(), rest, true, began)
 		if err != nil {
-			_ = h.Release(context.WithoutCancel(ctx)) // what is left of it is seen to
+			go withdraw(ctx, []lock.Hold{h}) // the time of the call is over by now
 			if busy, ok := errors.AsType[*lock.BusyError](err); ok && !busy.Rate {
 				busy.Level = cmp.Or(busy.Level, rest.Key)
 			}
 			return nil, err
 		}
-		last := inner.(*hold)
-		for last.around != nil {
-			last = last.around
-		}
-		last.around = h.(*hold)
+		own, again := inner.(*hold), h.(*hold)
+		again.around, own.around = own.around, again
 		return inner, nil
 	}
 	return nil, nil

@@ -34,7 +34,7 @@ func TestKnownScriptsRunOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	h, err := c.acquire(t.Context(), lock.Request{Key: "held"}, true)
+	h, err := c.acquire(t.Context(), lock.Request{Key: "held"}, true, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

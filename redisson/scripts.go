@@ -25,7 +25,7 @@ var sources embed.FS
 var (
 	lockAcquire = takes(load("e178e45ed0d4a7f843a87e22962fdd7be7cb078a", "lease", "token", "lock_acquire"))
 	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
-	lockWait    = takes(define("e56d9f9da22a13bd31f42fdb79f88b53128f8ed7", "lock_wait",
+	lockWait    = takes(define("725cb4b060aab583d6aee8b1fe2cd1fd195b9026", "lock_wait",
 		source("wake")+function("local take", lockAcquire)+source("lock_wait")))
 	lockPass    = load("f30a81a584966a653d324bab5e6b2200c370c4a7", "wake", "lock_pass")
 	lockRelease = load("5e769e64bba8a41de8b69b5a061d7bef23382021", "wake", "lock_release")
@@ -41,9 +41,9 @@ var (
 	rwUpdate     = load("d878c56ade082e91f3040931e99ff40c19323b20", "lease", "rw_update")
 	rwRelease    = load("17292626b12523ee8abb3a466fbadcc131e51ef6", "rw_release")
 
-	permitAcquire = takes(define("51aae33ca3de297416ff4daa586d0297b2c8db2f", "permit_acquire",
+	permitAcquire = takes(define("ec48da8a96cd02df79ecaa76904aa717bd45260b", "permit_acquire",
 		source("now")+"local pace = function(KEYS, ARGV)\n"+source("rate", "permit_rate")+"end\n"+source("permit_prelude", "permit_acquire")))
-	permitWait = takes(define("65ca43375963bae175fdd1d683836cf678607437", "permit_wait",
+	permitWait = takes(define("5253e83e3442bfcba7fc52f5f0c0b5bafec9d50d", "permit_wait",
 		source("wake")+function("local take", permitAcquire)+source("lock_wait")))
 	permitPass    = load("ac7dce68ec115413bd6d636c3ed1ec19ba30f9a3", "wake", "now", "permit_prelude", "permit_pass")
 	permitUpdate  = load("0b07951e2ff5bb89d1a4f76775e0796e7155399c", "now", "permit_prelude", "permit_update")
@@ -81,7 +81,7 @@ var (
 	scan    = lists(load("b7b6c3314a94fc77ef0a255a01225da1474fa4fa", "object", "scan"))
 	size    = load("805db38bde265cfd534cd5c6adb33f20e779a770", "size")
 
-	reserve = takes(define("2eea43bc23f59a2a3e12f28df92f7792e9f33a80", "reserve",
+	reserve = takes(define("e924ce360911e142cd8c47361764ac3e6656d7c1", "reserve",
 		function("local look", peek)+takers()+source("reserve")))
 	peek       = load("9d31358205c3bba0424baac9ce9a88c5e6bbc1c9", "now", "peek")
 	numberSet  = load("5251d33c9e622974eec37439e9be7546e224c034", "receipt", "number_set")

@@ -365,7 +365,7 @@ var simMutants = []mutant{
 		name: "a permit of a rate is taken before the levels",
 		edits: []edit{
 			{"lua/permit_acquire.lua", "3 * #levels\n", "3 * #levels\nlocal paced = ARGV[4] ~= '0' and pace({unpack(KEYS, last + 1, last + 5)}, {ARGV[4], ARGV[5], ARGV[1]}) or 0\n"},
-			{"lua/permit_acquire.lua", "local wait = ARGV[4] ~= '0' and not again and pace({unpack(KEYS, last + 1, last + 5)}, {ARGV[4], ARGV[5], ARGV[1]}) or 0\n", "local wait = paced\n"},
+			{"lua/permit_acquire.lua", "local wait = ARGV[4] ~= '0' and (gone or last == 0) and pace({unpack(KEYS, last + 1, last + 5)}, {ARGV[4], ARGV[5], ARGV[1]}) or 0\n", "local wait = paced\n"},
 		},
 		run: "scene=begin,faults=none", want: "permits within|idle",
 	},

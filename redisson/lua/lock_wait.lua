@@ -43,8 +43,7 @@ end
 
 local answer = take(keys, ARGV)
 if type(answer) == 'table' and answer[1] == 0 then
-  local elsewhere = answer[3] and 3 * answer[3] - 1 ~= holders -- it is another level that has none
-  wake = not elsewhere and wake or nil
+  wake = not (answer[3] and 3 * answer[3] - 1 ~= holders) and wake or nil -- none if it is another level that is full
   return join(answer[2], answer[3] or 0)
 end
 if not wake or type(answer) == 'table' and answer[1] ~= 1 then

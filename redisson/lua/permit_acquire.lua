@@ -19,8 +19,7 @@ for i, level in ipairs(levels) do
   end
   frees[i] = free
 end
-local again = #levels > 0 and not gone -- an earlier attempt has taken all
-local wait = ARGV[4] ~= '0' and not again and pace({unpack(KEYS, last + 1, last + 5)}, {ARGV[4], ARGV[5], ARGV[1]}) or 0
+local wait = ARGV[4] ~= '0' and (gone or last == 0) and pace({unpack(KEYS, last + 1, last + 5)}, {ARGV[4], ARGV[5], ARGV[1]}) or 0
 if wait > 0 then
   return {0, wait, #levels + 1}
 end
