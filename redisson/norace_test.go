@@ -6,5 +6,4 @@ const (
 	slower          = 1
 	crowdSize       = 100_000
 	pairAllocations = 45.5
-	simUnraced      = 0
 )

@@ -10,6 +10,3 @@ const crowdSize = 5_000
 
 // pairAllocations is how many allocations an uncontended pair may take: the race detector has one more escape.
 const pairAllocations = 47.5
-
-// simUnraced is how many scenes at the end of the cast are not played with the race detector: a fault changes the server while the judge looks.
-const simUnraced = 2

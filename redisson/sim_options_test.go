@@ -127,7 +127,7 @@ func (o simOptions) one(i int) simOptions {
 		}
 	}
 	if o.scene == "" {
-		o.scene = simCast[o.seed%uint64(len(simCast)-simUnraced)]
+		o.scene = simCast[o.seed%uint64(len(simCast))]
 	}
 	open(&o.faults, "all", "all", "all", "rough", "rough", "lossy", "lossy", "none", "demoted", "away", "back", "behind")
 	if o.faults == "behind" && simScenes[o.scene].kinds == nil && o.scene != "multi" { // the numbers of others are wrong after that
