@@ -70,12 +70,12 @@ func (e *BusyError) HeldBy(ctx, hold context.Context, holder string) {
 	e.Here, e.Related = true, e.Related || related
 }
 
-// Error says that the lock is held and, where known, for how long it may be, and by whom in this process.
+// Error says that the lock is held and, where known, for how long it may be, and by whom in this process; or that the rate was used up.
 func (e *BusyError) Error() string {
-	text := fmt.Sprintf("%v (waited %v", ErrBusy, e.Waited)
 	if e.Rate {
 		return fmt.Sprintf("lock: rate used up (waited %v, next permit in %v)", e.Waited, e.Remaining)
 	}
+	text := fmt.Sprintf("%v (waited %v", ErrBusy, e.Waited)
 	if e.Remaining > 0 {
 		text += fmt.Sprintf(", remaining lease %v", e.Remaining)
 	}
