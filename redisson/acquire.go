@@ -21,7 +21,8 @@ const timeToLeave = time.Second
 // Acquire implements [lock.Locker], for all kinds. The holds of a Fenced lock have a method Token() int64; all have
 // Keep(ctx, d) error, Extend(ctx, d) error and Remaining() time.Duration. Permits are those of Redisson's expirable semaphore;
 // where there is none of that name, it is made for as long as somebody holds a permit, with Limit permits, and where there is
-// one it has its own number.
+// one it has its own number. Levels are taken by the same script, all or none, and last a permit of the Rate, which is Redisson's rate limiter of the
+// key with the suffix "rate". A level that an ancestor of the call holds is re-entered, and the others are taken under that.
 //
 // An error that matches lock.ErrRefused says that Redis refuses for good; see the package's comment. One that matches neither
 // that, lock.ErrBusy, lock.ErrUnsupported nor the cause of ctx means that Redis could not be asked, did not answer in time, or

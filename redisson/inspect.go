@@ -27,7 +27,8 @@ type Object struct {
 	// semaphore Redis knows no holders.
 	Holders     []Holder
 	HolderCount int64
-	// Queue is who waits for a fair lock, in order: at most the first 1,000, of QueueLength in all. Of a plain or fenced lock it is the clients of
+	// Queue is who waits for a fair lock, in order: at most the first 1,000, of QueueLength in all. Of a plain or fenced lock, and of
+	// permits, it is the clients of
 	// this package of which somebody waits, in the order in which they are woken. Of others that wait, Redis knows only that their processes
 	// listen.
 	Queue       []Waiter
@@ -76,7 +77,7 @@ type About struct {
 	Waits []string `json:"waits,omitempty"`
 }
 
-// Waiter is one in the queue of a fair lock, or a client that waits for a plain or fenced one: its ID is that of no holder then, and Until is zero.
+// Waiter is one in the queue of a fair lock, or a client that waits for a plain or fenced one, or for a permit: its ID is that of no holder then, and Until is zero.
 type Waiter struct {
 	// ID and Client are as those of a Holder.
 	ID, Client string

@@ -179,8 +179,8 @@ func TestDecodeKnowsAllNames(t *testing.T) {
 	for _, name := range []string{
 		"redisson_lock_queue:{o}", "redisson_lock_timeout:a{o}", "redisson_lock_token:{o}", "redisson_unlock_latch:{o}:0123456789abcdef0123456789abcdef",
 		"latchkey_receipt:{o}:" + goClient + ":3", "latchkey_permits:{o}", "latchkey_wake:{o}", "latchkey_newest:{o}", "latchkey_client:" + goClient,
-		"redisson_lock__channel:{o}", "redisson_lock__channel:{o}:" + goClient + ":7", "redisson_rwlock:{o}", "redisson_sc:{o}",
-		"redisson_countdownlatch__channel__{{o}}", "{o}:" + goClient + ":7:rwlock_timeout:1", "a{o}:timeout", "{o}:value", "{o}:permits",
+		"redisson_lock__channel:{o}", "redisson_lock__channel:{o}:" + goClient + ":7", "redisson_rwlock:{o}", "redisson_sc:{o}", "redisson_sc:{o}:" + goClient + ":4",
+		"redisson_countdownlatch__channel__{{o}}", "{o}:" + goClient + ":7:rwlock_timeout:1", "a{o}:timeout", "{o}:value", "{o}:permits", "{o}:rate", "{o}:rate:value",
 		"{o}:value:" + goClient, "{o}:permits:" + goClient, goClient + ":7", goClient + ":7:write", goClient, "redisson_lock_queue:o", "o:timeout",
 	} {
 		a := &app{output: outputText}
