@@ -158,6 +158,10 @@ func keyState(k guard.KeyState) string {
 		return ""
 	case !k.Busy:
 		return "is free now"
+	case k.Rate:
+		return "is free, but its rate is used up"
+	case k.Level != "":
+		return "has no place, as the level " + k.Level + " is full"
 	case k.Remaining > 0:
 		return "is held, for another " + spanText(k.Remaining) + " unless it is renewed"
 	}

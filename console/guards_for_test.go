@@ -1,8 +1,10 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,4 +40,21 @@ func serveHandler(t *testing.T, h http.Handler) string {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// What would become of a call is said of locks, levels and rates in words of their own.
+func TestKeyState(t *testing.T) {
+	for want, k := range map[string]guard.KeyState{
+		"":                          {Busy: true},
+		"Redis did not answer":      {Known: true, Err: errors.New("no answer")},
+		"is free now":               {Known: true},
+		"is held":                   {Known: true, Busy: true},
+		"for another 2m":            {Known: true, Busy: true, Remaining: 2 * time.Minute},
+		"its rate is used up":       {Known: true, Busy: true, Rate: true, Remaining: time.Minute},
+		"the level reports is full": {Known: true, Busy: true, Level: "reports", Remaining: time.Minute},
+	} {
+		if got := keyState(k); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%+v: %q, want %q", k, got, want)
+		}
+	}
 }
