@@ -220,10 +220,11 @@ func (l *forceListener) look() {
 
 // idle ends the listening if there is nothing to hear of, and reports whether it has.
 func (l *forceListener) idle() bool {
+	asked := l.asked.Swap(0) // before it looks: nobody who takes a lock from now on is heard for, yet
 	if l.c.registry.oldest() > 0 || len(l.remembered()) > 0 {
+		l.asked.Store(asked)
 		return false
 	}
-	l.asked.Store(0)
 	l.open.Store(false)
 	l.alarm.set(l.after) // for what has come up since
 	return true
@@ -233,8 +234,7 @@ func (l *forceListener) idle() bool {
 func (l *forceListener) remembered() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := present()
-	maps.DeleteFunc(l.queues, func(_ string, last instant) bool { return now.sub(last) > queueMemory })
+	maps.DeleteFunc(l.queues, func(_ string, last instant) bool { return present().sub(last) > queueMemory })
 	return slices.Sorted(maps.Keys(l.queues))
 }
 
