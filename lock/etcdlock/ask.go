@@ -25,7 +25,8 @@ const leastAttempt = 500 * time.Millisecond
 
 // ask calls op until it has an answer, the timeout is over or ctx has ended. The client takes the next member each time, so an attempt
 // gets no more than a third of the time: its member may be cut off. Op must be safe to repeat. ask reports how many attempts
-// have failed: each of them may have done its work, and may still do so.
+// have failed: each of them may have done its work, and may still do so. If the time was over after one, where there is time for two, this process stood still, and
+// asks anew.
 func (s *store) ask(ctx context.Context, op func(context.Context) error) (failed int, err error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), s.timeout)
@@ -38,6 +39,10 @@ func (s *store) ask(ctx context.Context, op func(context.Context) error) (failed
 		failed++
 		if ctx.Err() == nil && clock.Sleep(ctx, pause) {
 			continue
+		}
+		if failed == 1 && 2*s.patience() <= s.timeout && caller.Err() == nil {
+			n, err := s.ask(caller, op)
+			return failed + n, err
 		}
 		if caller.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // not the caller's
 			err = errSilent

@@ -71,6 +71,30 @@ func TestWaiterPausedPastItsLeaseGoesToTheEndOfTheLine(t *testing.T) {
 	sleeper.does("unlock "+key, "released")
 }
 
+// The process is paused while a question of it is on its way, for longer than an answer may take. It stands in line again, and nobody has an outage.
+func TestWaiterPausedDuringAQuestion(t *testing.T) {
+	parallel(t)
+	c := single(t)
+	client := dial(t, c.Endpoints()...)
+	l := locker(t, client)
+	const key = "paused-in-a-question"
+	h := acquire(t, l, lock.Request{Key: key})
+	link := openLink(t, c.Endpoints()[0])
+	sleeper := startWorker(t, link.proxy.Listen)
+	sleeper.send("try %s", key)
+	sleeper.says("busy")
+	link.add("latency", "downstream", `{"latency": 150}`)
+	sleeper.send("lock %s", key)
+	waiting(t, client, key, 2)
+	sleeper.signal(syscall.SIGSTOP) // the answer that it stands in line is on its way
+	waiting(t, client, key, 1)
+	sleeper.signal(syscall.SIGCONT)
+	waiting(t, client, key, 2)
+	release(t, h)
+	sleeper.says("held")
+	sleeper.does("unlock "+key, "released")
+}
+
 // Somebody who dies in line stands in the way for as long as its lease, and not longer.
 func TestCrashedWaiterLeavesTheLine(t *testing.T) {
 	parallel(t)
