@@ -2,8 +2,8 @@
 # Vets and tests each module below the root. Most of them wait for most of their time, so two go at once, and each one's output is printed
 # when it ends. Those that measure time come last, alone.
 #
-# Those under tools are programs without tests. examples/frameworks and docs/check take minutes to compile what they run: .ci/services tests
-# them.
+# Those under tools are programs without tests. examples/frameworks, docs/check and test/temporal take minutes to compile what they run:
+# .ci/services tests them.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -20,7 +20,7 @@ if [ $# -gt 0 ]; then # one module
 fi
 
 modules() {
-	find . -mindepth 2 -name go.mod -not -path './tools/*' -not -path './examples/frameworks/*' -not -path './docs/check/*' -exec dirname {} \; | sort
+	find . -mindepth 2 -name go.mod -not -path './tools/*' -not -path './examples/frameworks/*' -not -path './docs/check/*' -not -path './test/temporal/*' -exec dirname {} \; | sort
 }
 timed='^\./\(benchmarks\|faults\)$'
 modules | grep -v "$timed" | xargs -P 2 -n 1 sh tools/test-modules.sh
