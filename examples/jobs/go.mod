@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/go-co-op/gocron/v2 v2.21.2
 	github.com/latchkey-go/latchkey v0.0.0
+	github.com/latchkey-go/latchkey/jobs/cronguard v0.0.0-00010101000000-000000000000
 	github.com/robfig/cron/v3 v3.0.1
 )
 
@@ -27,4 +28,7 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 )
 
-replace github.com/latchkey-go/latchkey => ../..
+replace (
+	github.com/latchkey-go/latchkey => ../..
+	github.com/latchkey-go/latchkey/jobs/cronguard => ../../jobs/cronguard
+)

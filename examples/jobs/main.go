@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/jobs/cronguard"
 	"github.com/latchkey-go/latchkey/lock"
 )
 
@@ -59,27 +59,16 @@ func run(ctx context.Context, locker lock.Locker, out io.Writer) error {
 	return nil
 }
 
-// guarded is a wrapper for the jobs of robfig/cron, whose jobs have neither a context nor an error.
-func guarded(ctx context.Context, g *guard.Guard) cron.JobWrapper {
-	return func(next cron.Job) cron.Job {
-		job := guard.Must(guard.Job(g, func(context.Context) error {
-			next.Run()
-			return nil
-		}))
-		return cron.FuncJob(func() {
-			if err := job(ctx); err != nil {
-				log.Print(err)
-			}
-		})
-	}
-}
-
 func startCron(ctx context.Context, locker lock.Locker, work func()) (stop func(), err error) {
 	g, err := onceATick(locker, "cron.report")
 	if err != nil {
 		return nil, err
 	}
-	c := cron.New(cron.WithChain(guarded(ctx, g)))
+	wrap, err := cronguard.Wrapper(ctx, g, cron.DefaultLogger)
+	if err != nil {
+		return nil, err
+	}
+	c := cron.New(cron.WithChain(wrap))
 	c.Schedule(cron.Every(every), cron.FuncJob(work))
 	c.Start()
 	return func() { <-c.Stop().Done() }, nil
@@ -122,33 +111,13 @@ func start(task any, opts ...gocron.SchedulerOption) (stop func(), err error) {
 // startGocronWithLocker is for schedulers that have a gocron.Locker already, with tasks that nobody wants to touch. Prefer
 // startGocron: a task behind a gocron.Locker is not told when its lock is lost.
 func startGocronWithLocker(_ context.Context, locker lock.Locker, work func()) (stop func(), err error) {
-	return start(work, gocron.WithDistributedLocker(gocronLocker{locker}))
-}
-
-// gocronLocker is a gocron.Locker over any lock.Locker.
-type gocronLocker struct{ lock.Locker }
-
-// Lock takes the lock of a job by the job's name. gocron takes an error for "another instance runs it".
-func (l gocronLocker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
-	hold, err := l.Acquire(ctx, lock.Request{Key: "job:" + job})
+	g, err := guard.New(locker, guard.Name("gocron.locker"), guard.Key("job:#{job.Kind}"), guard.HoldAtLeast(every*8/10))
 	if err != nil {
 		return nil, err
 	}
-	return gocronLock{hold, time.Now()}, nil
-}
-
-type gocronLock struct {
-	hold  lock.Hold
-	since time.Time
-}
-
-// Unlock lets the lock stand until shortly before the next tick.
-func (l gocronLock) Unlock(ctx context.Context) error {
-	rest := every*8/10 - time.Since(l.since)
-	if k, ok := l.hold.(interface {
-		Keep(ctx context.Context, d time.Duration) error
-	}); ok && rest > 0 {
-		return k.Keep(ctx, rest)
+	l, err := cronguard.Locker(g)
+	if err != nil {
+		return nil, err
 	}
-	return l.hold.Release(ctx)
+	return start(work, gocron.WithDistributedLocker(l))
 }

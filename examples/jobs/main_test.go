@@ -9,6 +9,8 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/latchkey-go/latchkey/examples/internal/exampletest"
+	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/jobs/cronguard"
 )
 
 // All instances reach one tick together, and one of them runs the job.
@@ -21,34 +23,12 @@ func TestOneInstanceRunsATick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job := cron.NewChain(guarded(t.Context(), g)).Then(cron.FuncJob(func() { ran.Add(1) }))
+		job := cron.NewChain(guard.Must(cronguard.Wrapper(t.Context(), g, cron.DiscardLogger))).Then(cron.FuncJob(func() { ran.Add(1) }))
 		all.Go(job.Run)
 	}
 	all.Wait()
 	if n := ran.Load(); n != 1 {
 		t.Errorf("%d instances ran the job, want 1", n)
-	}
-}
-
-func TestGocronLocker(t *testing.T) {
-	c := exampletest.Clients(t, 1)[0]
-	var got atomic.Int64
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() {
-			l, err := gocronLocker{c}.Lock(t.Context(), "report")
-			if err != nil {
-				return // another instance runs it
-			}
-			got.Add(1)
-			if err := l.Unlock(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if n := got.Load(); n != 1 {
-		t.Errorf("%d instances got the lock, want 1", n)
 	}
 }
 

@@ -17,6 +17,8 @@
 //	lock lost while it runs                its context ends; it failed, even if the handler returns nil
 //	the handler's own error                it failed
 //
+// A task whose own time is over while it waits has failed for asynq, so have a guard wait for less than that.
+//
 // asynq archives a task that is refused at its last attempt, whatever IsFailure says. So there the guard keeps its worker, and tries until
 // the task's time is over.
 //

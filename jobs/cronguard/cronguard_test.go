@@ -3,6 +3,7 @@ package cronguard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,7 +62,7 @@ func (r ticks) Stop() { r.stop() }
 
 func TestBehavioursOfCron(t *testing.T) {
 	jobtest.Run(t, jobtest.Driver{
-		Key: "order:7", Counts: true, Without: []string{"bad key", "busy at the last attempt", "runner stops", "delivered twice", "levels"}, // it has neither facts, attempts nor a memory
+		Key: "order:7", Counts: true, Without: []string{"bad key", "busy at the last attempt", "runner stops", "drain", "delivered twice", "levels"}, // it has neither facts, attempts nor a memory
 		Start: func(t *testing.T, _ string, g *guard.Guard, work func(context.Context) error) jobtest.Runner {
 			ctx, cancel := context.WithCancel(context.Background())
 			c := cron.New()
@@ -164,4 +165,32 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// Two machines have the same job, which one of them runs at each tick.
+func Example() {
+	locks := memlock.New() // in place of a Redis
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan string, 10)
+	for range 2 {
+		report := guard.Must(guard.New(locks,
+			guard.Name("report"),
+			guard.Key("job:report"),
+			guard.Busy(guard.Skip),
+			guard.HoldAtLeast(700*time.Millisecond), // shorter than the time between two ticks
+		))
+		c := cron.New(cron.WithSeconds())
+		guard.Must(c.AddJob("* * * * * *", guard.Must(cronguard.Job(ctx, report, cron.DefaultLogger, func(context.Context) error {
+			ran <- "reported"
+			return nil
+		}))))
+		c.Start()
+		defer c.Stop()
+	}
+	fmt.Println(<-ran)
+	fmt.Println(<-ran)
+	stop()
+	// Output:
+	// reported
+	// reported
 }

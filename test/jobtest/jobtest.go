@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,33 +69,30 @@ type Driver struct {
 // scene is one play of a row.
 type scene struct {
 	*testing.T
-	driver Driver
-	queue  string
-	server *redistest.Server
-	hand   *redisson.Client // of another process
-	guard  *guard.Guard
-	events guardtest.Events
-	runner Runner
-	work   func(ctx context.Context, run int32) error
-	ran    atomic.Int32
-	inside atomic.Int32
-	most   atomic.Int32
+	driver   Driver
+	queue    string
+	server   *redistest.Server
+	hand     *redisson.Client // of another process
+	row      row
+	registry *guard.Registry
+	events   guardtest.Events
+	runner   Runner
+	work     func(ctx context.Context, run int32) error
+	ran      atomic.Int32
+	inside   atomic.Int32
+	most     atomic.Int32
 }
 
 // Run plays the table.
 func Run(t *testing.T, d Driver) {
-	for _, r := range table {
+	for i, r := range table {
 		if slices.Contains(d.Without, r.name) {
 			continue
 		}
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			s := &scene{T: t, driver: d, server: redistest.Start(t), queue: "q" + time.Now().Format("150405.000000000")[7:]}
+			s := &scene{T: t, driver: d, row: r, server: redistest.Start(t), queue: "row" + strconv.Itoa(i)}
 			s.hand = s.client()
-			s.guard = s.newGuard(append([]guard.Option{guard.Name("order.settle"), guard.Key(cmp.Or(d.Key, "order:#{req.ID}")), guard.Observe(s.events.Observe)}, r.options...)...)
-			if r.also != nil {
-				s.guard = guard.Must(guard.Stack(s.guard, s.newGuard(r.also...)))
-			}
 			s.start()
 			r.play(s)
 		})
@@ -107,13 +105,18 @@ func (s *scene) client() *redisson.Client {
 	return c
 }
 
-func (s *scene) newGuard(opts ...guard.Option) *guard.Guard {
-	return guard.Must(guard.New(s.client(), opts...))
-}
-
-// start starts a runner of the scene's queue.
+// start starts a runner of the scene's queue, as another process does.
 func (s *scene) start() {
-	s.runner = s.driver.Start(s.T, s.queue, s.guard, func(ctx context.Context) error {
+	s.registry = guard.Must(guard.NewRegistry())
+	newGuard := func(opts []guard.Option) *guard.Guard {
+		return guard.Must(guard.New(s.client(), append(opts, guard.In(s.registry))...))
+	}
+	key := guard.Key(cmp.Or(s.driver.Key, "order:#{req.ID}"))
+	g := newGuard(append([]guard.Option{guard.Name("order.settle"), key, guard.Observe(s.events.Observe)}, s.row.options...))
+	if s.row.also != nil {
+		g = guard.Must(guard.Stack(g, newGuard(s.row.also)))
+	}
+	s.runner = s.driver.Start(s.T, s.queue, g, func(ctx context.Context) error {
 		n := s.inside.Add(1)
 		defer s.inside.Add(-1)
 		for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {

@@ -83,6 +83,16 @@ var table = []row{
 		s.start()
 		s.want(j, Done, 0, 1)
 	}},
+	{name: "drain", play: func(s *scene) {
+		if _, err := s.registry.Drain(s.Context()); err != nil {
+			s.Fatal(err)
+		}
+		j := s.add("7")
+		s.sees(guard.OutcomeDraining)
+		s.runner.Stop()
+		s.start()
+		s.want(j, Done, 0, 1)
+	}},
 	{name: "delivered twice", play: func(s *scene) {
 		over := make(chan struct{})
 		s.work = func(_ context.Context, run int32) error {
