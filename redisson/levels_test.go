@@ -234,3 +234,23 @@ func TestLevelsUnderAHold(t *testing.T) {
 		t.Errorf("keys %q are left", left)
 	}
 }
+
+// Redis is not ready for a moment. A call under a hold of one of its levels waits for that as any other does.
+func TestLevelsUnderAHoldStayForRedis(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	admin, c := s.Client(t), newClient(t, s)
+	outer := acquire(t.Context(), t, c, levelled("a", 2))
+	for what, r := range map[string]lock.Request{"all of them": levelled("a", 2), "one of them": levelled("b", 2)} {
+		check(t, admin.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
+		time.AfterFunc(time.Second, func() { admin.ConfigSet(context.Background(), "min-replicas-to-write", "0") })
+		r.Wait = 3 * time.Second
+		h, err := c.Acquire(outer.Context(), r)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		release(t, h)
+	}
+	release(t, outer)
+}

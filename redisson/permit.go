@@ -116,10 +116,12 @@ func (c *Client) beneath(ctx context.Context, r lock.Request, began time.Time) (
 		if outer == nil || err != nil {
 			continue
 		}
-		known, rest := r, c.without(r, outer.holder)
-		known.Key, known.Limit, known.Levels, known.Rate, known.Wait = l.Key, l.Limit, nil, lock.Rate{}, 0
-		h, err := c.acquire(ctx, known, true, began)
-		if err != nil || rest.Key == "" {
+		rest := c.without(r, outer.holder)
+		h, err := c.reenter(ctx, outer, r, began)
+		switch {
+		case h == nil && err == nil: // the holder of outer is about to be lost
+			continue
+		case err != nil || rest.Key == "":
 			return h, err
 		}
 		inner, err := c.acquire(h.Context(), rest, true, began)
@@ -130,8 +132,7 @@ func (c *Client) beneath(ctx context.Context, r lock.Request, began time.Time) (
 			}
 			return nil, err
 		}
-		own, again := inner.(*hold), h.(*hold)
-		again.around, own.around = own.around, again
+		h.(*hold).around, inner.(*hold).around = inner.(*hold).around, h.(*hold)
 		return inner, nil
 	}
 	return nil, nil

@@ -146,7 +146,6 @@ var simMutants = []mutant{
 		name: "readers are kept by count",
 		edits: []edit{
 			{"lock.go", "c.reads, c.writes, how, readTimeout(ho.name(), ho.id)}", "c.reads, c.writes, how, readTimeout(ho.name(), ho.id)[:len(readTimeout(ho.name(), ho.id))-1] + fmt.Sprint(c.reads)}"},
-			{"lock.go", "\t\"time\"\n", "\t\"fmt\"\n\t\"time\"\n"},
 		},
 		run: "scene=read", want: "two owners|believes",
 	},

@@ -83,8 +83,12 @@ func (j *judge) lost(sec *section, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	ended := sec.entered + lost.Held + sec.lease/100 + 2*time.Millisecond // or sooner; a RedLock gives away as much for drift
+	robbed := j.undone(sec) || j.w.sim == nil
+	for s := sec; s != nil; s = s.stay.under { // what others around it have, it has, too, also while it is given back
+		robbed = robbed || s.robbed > 0 || slices.ContainsFunc(s.stay.keys, func(key string) bool { return j.robbed[key] >= sec.entered })
+	}
 	switch {
-	case sec.robbed > 0 || sec.stay.under != nil && sec.stay.under.robbed > 0 || j.undone(sec) || slices.ContainsFunc(sec.stay.keys, func(key string) bool { return j.robbed[key] >= sec.entered }) || j.w.sim == nil:
+	case robbed:
 	case errors.Is(err, redisson.ErrGone), errors.Is(err, redisson.ErrForced):
 		j.violation("%s was notified that somebody has removed its lock, and nobody has", sec.stay.name)
 	case j.w.options.faults == "none" && (sec.lease == 0 || ended < sec.lasts):

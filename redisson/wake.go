@@ -140,8 +140,7 @@ func (l *localQueues) standLocked(ln *localQueue) standing {
 func (l *localQueues) stood(p *place, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ln := p.queue
-	s := &ln.standing
+	ln, s := p.queue, &p.queue.standing
 	switch {
 	case a.Err != nil || a.Values[0] < 0:
 		return
