@@ -93,6 +93,23 @@ var table = []row{
 		s.start()
 		s.want(j, Done, 0, 1)
 	}},
+	{name: "replaced", options: []guard.Option{guard.Busy(guard.Replace), guard.Wait(10 * time.Second)}, play: func(s *scene) {
+		s.work = func(ctx context.Context, run int32) error {
+			if run == 1 {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}
+			return nil
+		}
+		first := s.add("7")
+		s.runs(1)
+		second := s.add("7")
+		s.eventually("the newer one is done", func() bool { state, _ := second.State(s.T); return state == Done })
+		s.eventually("the older one is dead", func() bool { state, _ := first.State(s.T); return state == Dead })
+		if n := s.ran.Load(); n != 2 {
+			s.Errorf("%d runs", n)
+		}
+	}},
 	{name: "delivered twice", play: func(s *scene) {
 		over := make(chan struct{})
 		s.work = func(_ context.Context, run int32) error {

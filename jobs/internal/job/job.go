@@ -28,8 +28,8 @@ func New[T any](g *guard.Guard) (Guard[T], error) {
 	return Guard[T]{r}, err
 }
 
-// Run runs fn under the guard. The error is that of fn, or says that the lock was lost while it ran; or it is a *Refused where nothing ran, and the
-// same job may come again. A job that is skipped is done: its error is nil.
+// Run runs fn under the guard. The error is that of fn, or says that the lock was lost while it ran; or it is a *Refused where nothing ran, or a newer job
+// has replaced this one. A job that is skipped is done: its error is nil.
 func (g Guard[T]) Run(ctx context.Context, info Info, payload func() (T, error), fn func(context.Context) error) error {
 	ran, err := g.runner.Run(ctx, func(root string) (any, error) {
 		if root == "job" {
@@ -41,7 +41,8 @@ func (g Guard[T]) Run(ctx context.Context, info Info, payload func() (T, error),
 		}
 		return v, nil
 	}, fn)
-	if ran || err == nil {
+	e, ok := err.(*guard.Error) //nolint:errorlint // that of this guard, not of one within the handler
+	if err == nil || ran && !(ok && errors.Is(e.Err, guard.ErrReplaced)) {
 		return err
 	}
 	return refuse(ctx, err)
@@ -54,7 +55,7 @@ const (
 	outageAfter = 5 * time.Second
 )
 
-// Refused is why a job did not run.
+// Refused is why a job did not run, or not to its end as a newer one has replaced it.
 type Refused struct {
 	Err   error         // matches one of package guard, or the end of the runner's context
 	After time.Duration // when to come again; 0: as soon as a runner is there

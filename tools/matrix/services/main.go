@@ -59,13 +59,14 @@ func main() {
 	}
 }
 
-// find returns the suites: those of the root module that are about other services, and each module below lock, examples/switch and jobs.
+// find returns the suites: those of the root module that are about other services, and each module below lock, examples/switch, jobs and
+// test/temporal.
 func find(root string) ([]suite, error) {
 	suites := []suite{
 		{".", []string{"./lock/leases", "./lock/setnxlock", "./internal/services"}},
 		{".", []string{"./redisson/interop", "-parallel=24", "-run", "^TestInterop/setnx"}},
 	}
-	for _, below := range []string{"lock", "examples/switch", "jobs"} {
+	for _, below := range []string{"lock", "examples/switch", "jobs", "test/temporal"} {
 		err := filepath.WalkDir(filepath.Join(root, below), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.Name() != "go.mod" {
 				return err
