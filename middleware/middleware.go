@@ -314,9 +314,13 @@ func (e *statusError) Error() string {
 
 // Failed tells the guard around the handler that w is of that its work has failed with err, though the response does not say so, or
 // not yet: it is for adapters to routers whose handlers return errors that are answered further out, and for handlers that answer
-// errors with a status of success. Without a guard, or with a nil err, it does nothing.
+// errors with a status of success. Writers between w and the guard that have a method Failed(error) hear of it, too. Without a guard,
+// or with a nil err, it does nothing.
 func Failed(w http.ResponseWriter, err error) {
 	for ; w != nil && err != nil; w = further(w) {
+		if between, ok := w.(interface{ Failed(error) }); ok {
+			between.Failed(err)
+		}
 		if out, ok := w.(interface{ failed(error) }); ok {
 			out.failed(err)
 			return

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,7 +92,8 @@ func bodyProblem(err error) (Problem, bool) {
 //		return
 //	}
 //
-// The error may be wrapped. Other errors, the service's own and the end of the request's context among them, are the
+// The error may be wrapped. An error that has a method Problem() Problem is answered by that, so that errors of other packages look
+// like those of guards. Other errors, the service's own and the end of the request's context among them, are the
 // caller's to answer. Nothing is written over a response that was begun, where w says so.
 func Answer(w http.ResponseWriter, r *http.Request, err error) bool {
 	c, _ := newConfig(nil) // there is nothing in it to be wrong
@@ -108,7 +110,7 @@ func NewAnswer(opts ...Option) (func(w http.ResponseWriter, r *http.Request, err
 }
 
 func (c *config) answer(w http.ResponseWriter, r *http.Request, err error) bool {
-	e, ok := errors.AsType[*guard.Error](err)
+	p, ok := c.known(err)
 	if !ok {
 		return false
 	}
@@ -122,11 +124,26 @@ func (c *config) answer(w http.ResponseWriter, r *http.Request, err error) bool 
 		for _, name := range bodyHeaders {
 			w.Header().Del(name)
 		}
-		p := c.refusal(e)
-		p.Guard, p.Err = e.Guard, err
+		p.Err = cmp.Or(p.Err, err)
 		c.write(&out, r, p)
 	}
 	return true
+}
+
+// known is the problem of an error that has one, or of a guard's.
+func (c *config) known(err error) (p Problem, ok bool) {
+	if own, ok := errors.AsType[interface {
+		error
+		Problem() Problem
+	}](err); ok {
+		return own.Problem(), true
+	}
+	e, ok := errors.AsType[*guard.Error](err)
+	if ok {
+		p = c.refusal(e)
+		p.Guard = e.Guard
+	}
+	return p, ok
 }
 
 // bodyHeaders are those that a handler may have set for a body which is not sent. Content-Encoding is not one of them: middleware

@@ -39,7 +39,7 @@ func (reader) View() view.Reader {
 
 // keptBody is the body that ShouldBindBodyWith has read in front of the guard.
 func keptBody(r *http.Request) []byte {
-	c, err := ginContext(r)
+	c, err := ContextOf(r)
 	if err != nil {
 		return nil
 	}
@@ -65,7 +65,7 @@ func WithFacts[T any](root string, f func(*gin.Context) (T, error)) middleware.O
 		return middleware.WithFacts[T](root, nil) // an error that says so
 	}
 	return option{middleware.WithFacts(root, func(r *http.Request) (T, error) {
-		c, err := ginContext(r)
+		c, err := ContextOf(r)
 		if err != nil {
 			return *new(T), err
 		}
@@ -101,7 +101,9 @@ func (e *misplaced) Route() string { return e.route }
 
 type contextKey struct{}
 
-func ginContext(r *http.Request) (*gin.Context, error) {
+// ContextOf returns the gin.Context of a request that New or From has passed on: in functions that know only the request, such as a
+// caller of package idempotency. Any other request is an error.
+func ContextOf(r *http.Request) (*gin.Context, error) {
 	c, ok := r.Context().Value(contextKey{}).(*gin.Context)
 	if !ok {
 		return nil, errors.New("ginguard: a request without its gin.Context")

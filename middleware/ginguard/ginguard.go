@@ -61,12 +61,15 @@ func New(g *guard.Guard, opts ...middleware.Option) (gin.HandlerFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(c *gin.Context) {
-		if c.FullPath() == "" {
-			return // no route, no handler to guard
-		}
-		w.serve(c, (*gin.Context).Next)
-	}, nil
+	return w.rest, nil
+}
+
+// From returns a gin handler that runs the rest of the chain behind middleware of net/http, such as that of package idempotency. It tells
+// that of gin's route and parameters as New does. If the middleware answers in place of its handler, the chain is aborted.
+//
+//	r.POST("/orders/:id/pay", ginguard.From(once), pay)
+func From(wrap func(http.Handler) http.Handler) gin.HandlerFunc {
+	return (&wrapper{wrap: wrap}).rest
 }
 
 func newWrapper(g *guard.Guard, opts []middleware.Option) (*wrapper, error) {
@@ -84,6 +87,13 @@ func newWrapper(g *guard.Guard, opts []middleware.Option) (*wrapper, error) {
 type wrapper struct {
 	wrap   func(http.Handler) http.Handler
 	chains sync.Map // what is known of each of gin's chains of handlers, by method and route
+}
+
+// rest runs the rest of the chain. Without a route there is no handler to guard.
+func (wr *wrapper) rest(c *gin.Context) {
+	if c.FullPath() != "" {
+		wr.serve(c, (*gin.Context).Next)
+	}
 }
 
 // serve runs next, which is one handler or the rest of the chain, under the guard.
@@ -160,7 +170,7 @@ func Fallback(f func(c *gin.Context, err error)) middleware.Option {
 		return middleware.Fallback(nil) // an error that says so
 	}
 	return option{middleware.Fallback(func(w http.ResponseWriter, r *http.Request, err error) {
-		c, _ := ginContext(r) // there is one, as New has put it there
+		c, _ := ContextOf(r) // there is one, as New has put it there
 		defer restore(c, c.Writer, c.Request)
 		replace(c, w, r)
 		f(c, err)
