@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
+	"github.com/latchkey-go/latchkey/guard/guardtest"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
 	"github.com/latchkey-go/latchkey/middleware"
@@ -185,4 +187,57 @@ func TestSkipSaysSo(t *testing.T) {
 	if w.Code != 204 || w.Header().Get("Latchkey-Outcome") != "skipped" {
 		t.Errorf("response = %d %v", w.Code, w.Header())
 	}
+}
+
+// shopError is an error of another package, which says how it is answered.
+type shopError struct{ err error }
+
+func (e shopError) Error() string { return "no stock" }
+func (e shopError) Problem() middleware.Problem {
+	return middleware.Problem{Type: "https://shop.test/stock", Title: "No stock", Status: 422, Guard: "shop", RetryAfter: time.Minute, Err: e.err}
+}
+
+func TestAnswerTakesErrorsThatHaveAProblem(t *testing.T) {
+	inner := errors.New("row 7 is empty")
+	for _, cause := range []error{nil, inner} {
+		var told error
+		answer := guard.Must(middleware.NewAnswer(middleware.Respond(func(w http.ResponseWriter, _ *http.Request, p middleware.Problem) {
+			told = p.Err
+			fmt.Fprint(w, p.Title, " at ", p.Guard)
+		})))
+		err := fmt.Errorf("pay: %w", shopError{cause})
+		w := httptest.NewRecorder()
+		if !answer(w, httptest.NewRequest(http.MethodPost, "/", nil), err) || w.Code != 422 || w.Header().Get("Retry-After") != "60" || w.Body.String() != "No stock at shop" {
+			t.Errorf("answer = %d %v %s", w.Code, w.Header(), w.Body)
+		}
+		if want := cmp.Or(cause, err); told != want {
+			t.Errorf("Respond was told %v, want %v", told, want)
+		}
+	}
+}
+
+// listener is a writer between a handler and its guard.
+type listener struct {
+	http.ResponseWriter
+	heard []error
+}
+
+func (l *listener) Failed(err error) { l.heard = append(l.heard, err) }
+
+// Writers between a handler and its guard hear that it has failed, and so does the guard.
+func TestFailedTellsWritersBetween(t *testing.T) {
+	var events guardtest.Events
+	var between listener
+	no := errors.New("no stock")
+	g := guard.Must(guard.New(memlock.New(), guard.Name("order.settle"), guard.Key("order:#{path.id}"), guard.Observe(events.Observe)))
+	h := mount(t, g, func(w http.ResponseWriter, _ *http.Request) {
+		between.ResponseWriter = w
+		middleware.Failed(&between, nil)
+		middleware.Failed(struct{ http.ResponseWriter }{&between}, no)
+	})
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/orders/42", nil))
+	if len(between.heard) != 1 || between.heard[0] != no {
+		t.Errorf("heard %v, want %v", between.heard, no)
+	}
+	events.WantOutcomes(t, "order.settle", guard.OutcomeError)
 }
