@@ -1,72 +1,54 @@
-// Submit takes orders over HTTP, each once, however often an impatient client sends it and to whichever instance.
+// Submit takes orders over HTTP, each once, however often an impatient client sends it and to whichever instance. It needs a Redis at
+// localhost:6379, and docs/idempotency.md walks through it:
 //
-//	go run ./examples/submit                                   # with locks of this process
-//	go run ./examples/submit --redis redis://localhost:6379     # with locks that other machines see
-//	curl -i -H 'Idempotency-Key: 7f9c' -d '{"Item":"tea"}' localhost:8080/orders
+//	go run ./examples/submit
+//	curl -i -u ann:secret -H 'Idempotency-Key: 7f9c' -d '{"item": "tea"}' localhost:8080/orders
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
 	"net/http"
-	"strconv"
+	"os"
+	"os/signal"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
-	"github.com/latchkey-go/latchkey/middleware"
+	"github.com/latchkey-go/latchkey/middleware/idempotency"
+	"github.com/latchkey-go/latchkey/redisson"
 )
 
 func main() {
-	example.Main(func(ctx context.Context, locker lock.Locker, out io.Writer) error {
-		handler, err := newHandler(locker, &shop{orders: make(map[string]Order)})
-		if err != nil {
-			return err
-		}
-		return example.Serve(ctx, handler, out)
-	})
+	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
+	client := guard.Must(redisson.New(rdb))
+	store := guard.Must(idempotency.NewRedis(rdb, "shop:"))
+	handler := guard.Must(newHandler(client, store, new(shop)))
+
+	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := example.Serve(interrupted, handler, io.Discard); err != nil {
+		log.Print(err)
+	}
+	_ = client.Close()
+	_ = rdb.Close()
 }
 
-// Order is what the shop has accepted.
-type Order struct {
-	ID   string
-	Item string
-}
-
-// shop stands for the database that all instances share.
-type shop struct {
-	mu     sync.Mutex
-	orders map[string]Order // by the client's key
-	sold   int
-}
-
-func (s *shop) find(key string) (Order, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o, ok := s.orders[key]
-	return o, ok
-}
-
-func (s *shop) sell(key, item string) Order {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sold++
-	o := Order{ID: strconv.Itoa(s.sold), Item: item}
-	s.orders[key] = o
-	return o
-}
-
-// newHandler locks the client's key while an order with it is made. The guard keeps two copies of one request apart; that the
-// second finds what the first did is the shop's part.
-func newHandler(locker lock.Locker, s *shop) (http.Handler, error) {
-	g, err := guard.New(locker, guard.Name("order.submit"), guard.Key(`submit:#{header["Idempotency-Key"]}`), guard.Wait(5*time.Second))
+func newHandler(locker lock.Locker, store idempotency.Store, s *shop) (http.Handler, error) {
+	g, err := guard.New(locker,
+		guard.Name("order.submit"),
+		guard.Key("submit:#{idempotency}"), // one lock for a key of a caller
+	)
 	if err != nil {
 		return nil, err
 	}
-	once, err := middleware.New(g)
+	once, err := idempotency.New(g, store, caller)
 	if err != nil {
 		return nil, err
 	}
@@ -75,27 +57,41 @@ func newHandler(locker lock.Locker, s *shop) (http.Handler, error) {
 	return mux, nil
 }
 
+// caller says who sends a request: the user whom authentication has let in, which stands in front of this in a program.
+func caller(r *http.Request) (string, error) {
+	user, _, _ := r.BasicAuth()
+	return user, nil
+}
+
+// Order is what the shop has accepted.
+type Order struct {
+	ID   int    `json:"id"`
+	Item string `json:"item"`
+}
+
+// shop stands for the database that all instances share.
+type shop struct {
+	mu   sync.Mutex
+	sold int
+}
+
+// submit need not know that requests can come twice.
 func (s *shop) submit(w http.ResponseWriter, r *http.Request) {
-	key := r.Header.Get("Idempotency-Key")
-	if o, ok := s.find(key); ok {
-		write(w, http.StatusOK, o)
-		return
-	}
-	var wanted struct{ Item string }
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&wanted); err != nil {
+	var o Order
+	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
 		http.Error(w, "the body is no order", http.StatusBadRequest)
 		return
 	}
 	select {
-	case <-time.After(20 * time.Millisecond): // the payment
+	case <-time.After(time.Second): // the payment
 	case <-r.Context().Done():
-		return // the client has gone or the lock is lost: nothing was sold
+		return // the lock is lost, or the client has gone: who sends it again is told that nobody knows
 	}
-	write(w, http.StatusCreated, s.sell(key, wanted.Item))
-}
-
-func write(w http.ResponseWriter, status int, o Order) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sold++
+	o.ID = s.sold
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
+	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(o) // fails if the client has gone
 }
