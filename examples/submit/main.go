@@ -8,7 +8,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"errors"
 	"log"
 	"net/http"
 	"os"
@@ -18,7 +18,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/latchkey-go/latchkey/examples/internal/example"
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/middleware/idempotency"
@@ -31,9 +30,11 @@ func main() {
 	store := guard.Must(idempotency.NewRedis(rdb, "shop:"))
 	handler := guard.Must(newHandler(client, store, new(shop)))
 
+	server := &http.Server{Addr: "localhost:8080", Handler: handler}
 	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := example.Serve(interrupted, handler, io.Discard); err != nil {
+	context.AfterFunc(interrupted, func() { _ = server.Shutdown(context.Background()) })
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		log.Print(err)
 	}
 	_ = client.Close()

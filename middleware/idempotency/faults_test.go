@@ -236,6 +236,23 @@ func TestCrashOfWhatIsRepeatable(t *testing.T) {
 	})
 }
 
+// What others have begun or done between the look and the lock is found under the lock.
+func TestWhatIsFoundUnderTheLock(t *testing.T) {
+	each(t, func(t *testing.T, store *spy) {
+		s := open(t, store, paid, idempotency.Repeatable())
+		s.crash(t, call{})
+		store.blind.Store(true)
+		wantProblem(t, s.send(t, call{body: "other"}), 422, "ErrReused")
+		for i, replayed := range []bool{false, true} {
+			if a := s.send(t, call{}); a.status != 201 || a.replayed() != replayed {
+				t.Errorf("answer %d = %d %s", i+1, a.status, a.body)
+			}
+		}
+		wantProblem(t, s.send(t, call{body: "other"}), 422, "ErrReused")
+		s.wantRuns(t, 1)
+	})
+}
+
 // A guard that has not taken its lock does not know whether who began is still at work, so that nothing is repeated.
 func TestWithoutALockNothingIsRepeated(t *testing.T) {
 	each(t, func(t *testing.T, store *spy) {
