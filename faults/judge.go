@@ -36,11 +36,8 @@ func judge(dir string, p plan) (*check.Result, error) {
 	}
 	r := check.Check(events, check.Options{Share: -1, Kinds: names, Live: liveTimeout})
 	for _, k := range p.kinds {
-		if k.lacks == nil {
-			continue
-		}
-		if why := k.lacks(r); why != "" {
-			r.Void = append(r.Void, k.name+": "+why)
+		if k.lacks != nil && k.lacks(r) != "" {
+			r.Void = append(r.Void, k.name+": "+k.lacks(r))
 		}
 	}
 	return r, nil

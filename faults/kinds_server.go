@@ -15,42 +15,13 @@ import (
 
 // The kinds of fault of a server that keeps its data.
 var serverKinds = []kind{
-	{name: "server killed, data kept", strike: func(ctx context.Context, s *stage) error {
-		v := s.one()
-		v.Kill()
-		sleep(ctx, s.between(0, 1500))
-		return v.Run(ctx)
-	}},
+	{name: "server killed, data kept", strike: restarted(1500)},
 	{name: "server stopped", strike: func(ctx context.Context, s *stage) error {
 		return s.halt(ctx, []*server.Server{s.one()}, s.between(200, 3000))
 	}},
-	{name: "connections killed", strike: func(ctx context.Context, s *stage) error {
-		for range 5 {
-			if err := admin(ctx, s.one(), "client", "kill", "type", "normal", "skipme", "yes"); err != nil {
-				return err
-			}
-			sleep(ctx, s.between(20, 200))
-		}
-		return nil
-	}},
-	{name: "subscriptions killed", strike: func(ctx context.Context, s *stage) error {
-		for range 8 {
-			if err := admin(ctx, s.one(), "client", "kill", "type", "pubsub"); err != nil {
-				return err
-			}
-			sleep(ctx, s.between(20, 200))
-		}
-		return nil
-	}},
-	{name: "script cache flushed", strike: func(ctx context.Context, s *stage) error {
-		for range 20 {
-			if err := admin(ctx, s.one(), "script", "flush"); err != nil {
-				return err
-			}
-			sleep(ctx, s.between(5, 60))
-		}
-		return nil
-	}},
+	{name: "connections killed", strike: repeated(5, 20, 200, "client", "kill", "type", "normal", "skipme", "yes")},
+	{name: "subscriptions killed", strike: repeated(8, 20, 200, "client", "kill", "type", "pubsub")},
+	{name: "script cache flushed", strike: repeated(20, 5, 60, "script", "flush")},
 	{name: "clients paused", strike: func(ctx context.Context, s *stage) error {
 		d := s.between(300, 2500)
 		err := admin(ctx, s.one(), "client", "pause", d.Milliseconds(), []string{"all", "write"}[s.rng.IntN(2)])
@@ -83,13 +54,33 @@ var serverKinds = []kind{
 	}},
 	{name: "too many clients", strike: func(ctx context.Context, s *stage) error {
 		v := s.one()
-		if err := admin(ctx, v, "config", "set", "maxclients", 8); err != nil {
-			return err
-		}
-		err := admin(ctx, v, "client", "kill", "type", "normal", "skipme", "yes")
+		err := errors.Join(admin(ctx, v, "config", "set", "maxclients", 8), admin(ctx, v, "client", "kill", "type", "normal", "skipme", "yes"))
 		sleep(ctx, s.between(500, 2000))
 		return errors.Join(err, admin(ctx, v, "config", "set", "maxclients", 10000))
 	}},
+}
+
+// restarted kills a server, and starts it again after up to so many milliseconds.
+func restarted(most int) func(context.Context, *stage) error {
+	return func(ctx context.Context, s *stage) error {
+		v := s.one()
+		v.Kill()
+		sleep(ctx, s.between(0, most))
+		return v.Run(ctx)
+	}
+}
+
+// repeated asks a server for something so many times, with pauses from a to b milliseconds.
+func repeated(times, a, b int, args ...any) func(context.Context, *stage) error {
+	return func(ctx context.Context, s *stage) error {
+		for range times {
+			if err := admin(ctx, s.one(), args...); err != nil {
+				return err
+			}
+			sleep(ctx, s.between(a, b))
+		}
+		return nil
+	}
 }
 
 // configured sets an option of a server for a while.
@@ -131,21 +122,8 @@ func misconf(ctx context.Context, s *stage) error {
 
 // The kinds of fault by which a server loses data.
 var lossKinds = []kind{
-	{name: "server killed, data lost", lost: true, strike: func(ctx context.Context, s *stage) error {
-		v := s.one()
-		v.Kill()
-		sleep(ctx, s.between(0, 800))
-		return v.Run(ctx)
-	}},
-	{name: "everything flushed", lost: true, strike: func(ctx context.Context, s *stage) error {
-		for range 4 {
-			if err := admin(ctx, s.one(), "flushall"); err != nil {
-				return err
-			}
-			sleep(ctx, s.between(20, 300))
-		}
-		return nil
-	}},
+	{name: "server killed, data lost", lost: true, strike: restarted(800)},
+	{name: "everything flushed", lost: true, strike: repeated(4, 20, 300, "flushall")},
 	{name: "failover to a replica that is behind", lost: true, strike: func(ctx context.Context, s *stage) error {
 		return s.backInTime(ctx, "*")
 	}},

@@ -15,7 +15,7 @@ import (
 // The lock-set workload: holders are stopped for longer than their lease between the read and the write of a set. Without a fence, that
 // must lose what others have added meanwhile: if it did not, the one with a fence would prove nothing.
 var setKinds = []kind{
-	{name: "lock-set, fenced: writer stopped", mix: []string{"set"}, keys: 4, strike: stopWriters, lacks: lacksRefusals},
+	{name: "lock-set, fenced: writer stopped", mix: []string{"set"}, keys: 4, strike: stopWriters, lacks: refusals(noneRefused)},
 	{name: "lock-set, unfenced: writer stopped", mix: []string{"unfenced set"}, keys: 4, strike: stopWriters, lacks: func(r *check.Result) string {
 		if r.Missing > 0 {
 			return ""
@@ -26,9 +26,15 @@ var setKinds = []kind{
 
 // Leaders of guard.Lead write sets, with the tokens of their leads.
 var leadKinds = []kind{
-	{name: "lead: leader stopped", mix: []string{"lead"}, keys: 6, strike: stopWriters, lacks: lacksRefusals},
+	{name: "lead: leader stopped", mix: []string{"lead"}, keys: 6, strike: stopWriters, lacks: refusals(noneRefused)},
 	{name: "lead: leader killed", mix: []string{"lead"}, keys: 6, kills: true, strike: killHolder},
 	{name: "lead: leader cut off", mix: []string{"lead"}, keys: 6, strike: cutOff},
+}
+
+// Clients of all workers send the same requests, whose work is done once. Whoever repeats one whose process was killed is told.
+var requestKinds = []kind{
+	{name: "idempotency: server killed", mix: []string{"request"}, keys: 6, kills: true, strike: killHolder, lacks: refusals("nobody was told that an outcome is unknown")},
+	{name: "idempotency: server stopped", mix: []string{"request"}, keys: 6, strike: stopHolder},
 }
 
 // Levels, of which the workers take some in any order, and say differently how many permits there are; and a rate.
@@ -40,11 +46,17 @@ var limitKinds = []kind{
 
 var limited = []string{"limit", "limit", "pace"}
 
-func lacksRefusals(r *check.Result) string {
-	if r.Refused > 0 {
-		return ""
+// noneRefused is why a run proves nothing about stores that refuse writers which were stopped.
+const noneRefused = "the store has refused no write of a writer that was stopped"
+
+// refusals wants some writes that were refused.
+func refusals(otherwise string) func(*check.Result) string {
+	return func(r *check.Result) string {
+		if r.Refused > 0 {
+			return ""
+		}
+		return otherwise
 	}
-	return "the store has refused no write of a writer that was stopped"
 }
 
 // stopWriters stops a worker while it is about to write, three times. On a busy machine the signal may come when it has written: that does not

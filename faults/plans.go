@@ -39,6 +39,7 @@ func plans() []plan {
 		{name: "red", servers: 3, mixes: [][]string{{"redlock"}}, kinds: redKinds},
 		{name: "redisson", config: server.Config{Keep: true}, java: 2, mixes: javaMixes, kinds: javaKinds},
 		{name: "sets", sets: true, config: server.Config{Keep: true}, kinds: slices.Concat(setKinds, leadKinds)},
+		{name: "requests", sets: true, config: server.Config{Keep: true}, kinds: requestKinds},
 		{name: "limits", config: server.Config{Keep: true}, kinds: limitKinds},
 		{name: "clock", config: server.Config{Keep: true}, clock: true, mixes: mixes, kinds: clockKinds},
 	}

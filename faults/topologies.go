@@ -141,11 +141,9 @@ var sentinelKinds = []kind{
 		if err != nil {
 			return err
 		}
-		if err := admin(ctx, m, "config", "set", "min-replicas-to-write", 2); err != nil {
-			return err
-		}
+		err = admin(ctx, m, "config", "set", "min-replicas-to-write", 2)
 		sleep(ctx, s.between(300, 1500))
-		return errors.Join(admin(ctx, m, "config", "set", "min-replicas-to-write", 0), until(ctx, "the sentinels are content", func() bool { return s.watched(ctx) }))
+		return errors.Join(err, admin(ctx, m, "config", "set", "min-replicas-to-write", 0), until(ctx, "the sentinels are content", func() bool { return s.watched(ctx) }))
 	}},
 }
 
@@ -212,24 +210,16 @@ func (w *world) masters(ctx context.Context) (all []*server.Server) {
 var clusterKinds = []kind{
 	{name: "slots migrate", strike: migrate(moveByKey)},
 	{name: "slots migrate at once", command: "cluster|migrateslots", strike: migrate(moveAtOnce)},
-	{name: "cluster master stopped", lost: true, strike: func(ctx context.Context, s *stage) error {
-		m, err := s.anyMaster(ctx)
-		if err != nil {
-			return err
-		}
-		err = m.Signal(syscall.SIGSTOP)
+	{name: "cluster master stopped", lost: true, strike: anyMaster(func(ctx context.Context, s *stage, m *server.Server) error {
+		err := m.Signal(syscall.SIGSTOP)
 		sleep(ctx, s.between(300, 3500))
 		return errors.Join(err, m.Signal(syscall.SIGCONT), until(ctx, "the cluster is whole", func() bool { return s.whole(ctx) }))
-	}},
-	{name: "cluster master lost", lost: true, strike: func(ctx context.Context, s *stage) error {
-		m, err := s.anyMaster(ctx)
-		if err != nil {
-			return err
-		}
+	})},
+	{name: "cluster master lost", lost: true, strike: anyMaster(func(ctx context.Context, s *stage, m *server.Server) error {
 		m.Kill()
-		err = until(ctx, "a replica leads", func() bool { return len(s.masters(ctx)) == len(s.servers)/2 })
+		err := until(ctx, "a replica leads", func() bool { return len(s.masters(ctx)) == len(s.servers)/2 })
 		return errors.Join(err, m.Run(ctx), until(ctx, "the cluster is whole", func() bool { return s.whole(ctx) }))
-	}},
+	})},
 	{name: "cluster failover", lost: true, strike: func(ctx context.Context, s *stage) error {
 		masters := s.masters(ctx)
 		for _, v := range s.servers {
@@ -241,16 +231,12 @@ var clusterKinds = []kind{
 		}
 		return errors.New("there is no replica")
 	}},
-	{name: "address changed", lost: true, strike: func(ctx context.Context, s *stage) error {
-		m, err := s.anyMaster(ctx)
-		if err != nil {
-			return err
-		}
+	{name: "address changed", lost: true, strike: anyMaster(func(ctx context.Context, s *stage, m *server.Server) error {
 		m.Kill()
-		err = m.Move(ctx)
+		err := m.Move(ctx)
 		s.wires[slices.Index(s.servers, m)].Move(m.Addr)
 		return errors.Join(err, until(ctx, "the cluster is whole", func() bool { return s.whole(ctx) }))
-	}},
+	})},
 }
 
 // offers reports whether the servers know a command.
@@ -259,12 +245,15 @@ func (w *world) offers(ctx context.Context, command string) bool {
 	return err == nil && len(known) == 1 && known[0] != nil
 }
 
-func (s *stage) anyMaster(ctx context.Context) (*server.Server, error) {
-	all := s.masters(ctx)
-	if len(all) == 0 {
-		return nil, errors.New("there is no master")
+// anyMaster lets something happen to one of the masters.
+func anyMaster(happen func(context.Context, *stage, *server.Server) error) func(context.Context, *stage) error {
+	return func(ctx context.Context, s *stage) error {
+		all := s.masters(ctx)
+		if len(all) == 0 {
+			return errors.New("there is no master")
+		}
+		return happen(ctx, s, all[s.rng.IntN(len(all))])
 	}
-	return all[s.rng.IntN(len(all))], nil
 }
 
 // keyOf is a name that a kind of lock has in this round.

@@ -7,6 +7,7 @@
 //	token        a later holder has a greater fencing token                                                  tokens.go
 //	write        a store accepts no write with a token lower than one that it has accepted                   tokens.go
 //	update       what a store acknowledged is there at the end                                               tokens.go
+//	once         and is not there twice                                                                      tokens.go
 //	deadline     a call is back 100 ms after its deadline at the latest                                      calls.go
 //	wait         a call is back soon after its wait                                                          calls.go
 //	return       each call comes back, but of processes that were killed                                     calls.go

@@ -246,6 +246,7 @@ func TestStores(t *testing.T) {
 		{"accepts the stale", "write", store("1510 b write 1 since=1509 token=6 what=e\n1520 faults cont procs=a\n1530 a write 1 since=1521 token=5 what=f")},
 		{"may have accepted the stale first", "", store("1505 faults cont procs=a\n1510 b write 1 since=1506 token=6 what=e\n1530 a write 1 since=1509 token=5 what=f")},
 		{"lost an element", "update", store("1510 b write 1 since=1509 token=6 what=g\n1520 faults cont procs=a")},
+		{"has an element twice", "once", store("1510 b write 1 since=1509 token=6 what=f\n1520 faults cont procs=a") + "\n1700 x final keys=j elements=e,f,e"},
 		{"lost an element without a fence", "", store("1510 b write 1 since=1509 what=g\n1520 faults cont procs=a")},
 	})
 	if r := judge(t, store("1510 b write 1 since=1509 what=g\n1520 faults cont procs=a")); r.Missing != 1 || r.Updates != 1 {

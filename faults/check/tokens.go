@@ -99,6 +99,9 @@ func (t *timeline) updates() {
 		if e.Op == history.Final {
 			has := map[string]bool{}
 			for _, element := range e.Elements {
+				if has[element] {
+					t.violation("once", "the store of %q has %q twice", names(e.Keys), element)
+				}
 				has[element] = true
 			}
 			final[names(e.Keys)] = has

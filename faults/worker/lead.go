@@ -26,7 +26,7 @@ func (c *caller) lead(t target, end bool) {
 		st := s.stay
 		st.held = ctx
 		c.enter(st)
-		c.update(st, true)
+		c.update(st, c.owner, true)
 		c.exit(st)
 		if !st.in || c.rng.IntN(16) == 0 {
 			return errAgain

@@ -20,7 +20,7 @@ func (c *caller) add(t target, end, fenced bool) {
 		cancel()
 		if st != nil {
 			c.enter(st)
-			c.update(st, fenced)
+			c.update(st, c.owner, fenced)
 			c.leave(st)
 		}
 		if !end || st != nil && st.in {
@@ -31,19 +31,19 @@ func (c *caller) add(t target, end, fenced bool) {
 }
 
 // update is what the section is for. A write that the store does not acknowledge, such as one that comes too late, need not be there.
-func (c *caller) update(st *stay, fenced bool) {
+func (c *caller) update(st *stay, element string, fenced bool) (ok bool) {
 	if !st.good {
-		return
+		return false
 	}
 	fence := int64(0)
 	if fenced {
 		fence = token(st)
 	}
-	_ = lockset.New(c.w.store, Set(st.keys[0])).Add(context.Background(), st.call, fence, c.owner, func() {
+	return lockset.New(c.w.store, Set(st.keys[0])).Add(context.Background(), st.call, fence, element, func() {
 		c.w.place.Adding.Add(1)
 		defer c.w.place.Adding.Add(-1)
 		time.Sleep(time.Duration(500+c.rng.IntN(1500)) * time.Microsecond)
-	})
+	}) == nil
 }
 
 // Set is the name of the set that a lock guards.

@@ -79,6 +79,7 @@ func newSorts() map[string]sort {
 		"set":          {kind: "fenced", names: "set", play: func(c *caller, t target, end bool) { c.add(t, end, true) }},
 		"unfenced set": {kind: "fenced", names: "unfenced", play: func(c *caller, t target, end bool) { c.add(t, end, false) }},
 		"lead":         {kind: "fenced", names: "lead", play: (*caller).lead},
+		"request":      {kind: "fenced", names: "request", play: (*caller).request},
 	}
 }
 
