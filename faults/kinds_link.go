@@ -26,15 +26,11 @@ var linkKinds = []kind{
 		return s.toxics(ctx, s.between(700, 1500), toxic{Type: "slicer", Stream: "upstream", Toxicity: 1, Attributes: slices},
 			toxic{Type: "slicer", Stream: "downstream", Toxicity: 1, Attributes: slices})
 	}},
-	{name: "cut connections", strike: func(ctx context.Context, s *stage) error {
-		for range 4 {
-			if err := s.toxics(ctx, s.between(10, 60), toxic{Type: "reset_peer", Stream: "downstream", Toxicity: 1, Attributes: map[string]any{"timeout": 0}}); err != nil {
-				return err
-			}
-			sleep(ctx, s.between(50, 200))
-		}
-		return nil
-	}},
+	{name: "cut connections", strike: times(4, func(ctx context.Context, s *stage) error {
+		err := s.toxics(ctx, s.between(10, 60), toxic{Type: "reset_peer", Stream: "downstream", Toxicity: 1, Attributes: map[string]any{"timeout": 0}})
+		sleep(ctx, s.between(50, 200))
+		return err
+	})},
 	{name: "half-open towards the server", strike: func(ctx context.Context, s *stage) error {
 		return s.toxics(ctx, s.between(300, 3000), toxic{Type: "timeout", Stream: "upstream", Toxicity: 1, Attributes: map[string]any{"timeout": 0}})
 	}},

@@ -70,17 +70,23 @@ func restarted(most int) func(context.Context, *stage) error {
 	}
 }
 
-// repeated asks a server for something so many times, with pauses from a to b milliseconds.
-func repeated(times, a, b int, args ...any) func(context.Context, *stage) error {
-	return func(ctx context.Context, s *stage) error {
-		for range times {
-			if err := admin(ctx, s.one(), args...); err != nil {
-				return err
-			}
-			sleep(ctx, s.between(a, b))
+// times strikes so many times.
+func times(n int, strike func(context.Context, *stage) error) func(context.Context, *stage) error {
+	return func(ctx context.Context, s *stage) (err error) {
+		for i := 0; i < n && err == nil; i++ {
+			err = strike(ctx, s)
 		}
-		return nil
+		return err
 	}
+}
+
+// repeated asks a server for something so many times, with pauses from a to b milliseconds.
+func repeated(n, a, b int, args ...any) func(context.Context, *stage) error {
+	return times(n, func(ctx context.Context, s *stage) error {
+		err := admin(ctx, s.one(), args...)
+		sleep(ctx, s.between(a, b))
+		return err
+	})
 }
 
 // configured sets an option of a server for a while.

@@ -33,8 +33,8 @@ var leadKinds = []kind{
 
 // Clients of all workers send the same requests, whose work is done once. Whoever repeats one whose process was killed is told.
 var requestKinds = []kind{
-	{name: "idempotency: server killed", mix: []string{"request"}, keys: 6, kills: true, strike: killHolder, lacks: refusals("nobody was told that an outcome is unknown")},
-	{name: "idempotency: server stopped", mix: []string{"request"}, keys: 6, strike: stopHolder},
+	{name: "idempotency: server killed", mix: []string{"request"}, keys: 6, kills: true, strike: times(6, killHolder), lacks: refusals("nobody was told that an outcome is unknown")},
+	{name: "idempotency: server cut off", mix: []string{"request"}, keys: 6, strike: cutOff},
 }
 
 // Levels, of which the workers take some in any order, and say differently how many permits there are; and a rate.

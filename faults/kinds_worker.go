@@ -22,15 +22,11 @@ var workerKinds = []kind{
 		defer s.only()
 		return s.replace(ctx, s.awaitWaiting(ctx, s.ways...))
 	}},
-	{name: "cancelled waits", strike: func(ctx context.Context, s *stage) error {
-		for range 5 {
-			if err := s.everywhere(worker.Order{Do: "burst", Count: 60}); err != nil {
-				return err
-			}
-			sleep(ctx, 100*time.Millisecond)
-		}
-		return nil
-	}},
+	{name: "cancelled waits", strike: times(5, func(ctx context.Context, s *stage) error {
+		err := s.everywhere(worker.Order{Do: "burst", Count: 60})
+		sleep(ctx, 100*time.Millisecond)
+		return err
+	})},
 	{name: "pool exhausted", strike: func(ctx context.Context, s *stage) error {
 		d := s.between(300, 1500)
 		err := s.everywhere(worker.Order{Do: "exhaust", Count: int(d / time.Millisecond)})
