@@ -219,22 +219,21 @@ func (s *shop) wantRuns(t testing.TB, want int32) {
 	}
 }
 
-// crash leaves the record that a process leaves which dies at work on c.
-func (s *shop) crash(t testing.TB, c call) {
+// crash leaves the record that a process leaves which dies at work on the usual call.
+func (s *shop) crash(t testing.TB) {
 	t.Helper()
 	s.store.failBegin.Store(true) // so that the handler does not run
-	s.send(t, c)
+	s.send(t, call{})
 	s.store.failBegin.Store(false)
-	print := s.print(t, c)
 	key := s.store.key.Load().(string)
-	mine := idempotency.Record{Print: print, Owner: "the dead"}
+	mine := idempotency.Record{Print: printOf(t, call{}), Owner: "the dead"}
 	if found, err := s.store.Begin(t.Context(), key, mine, time.Hour); err != nil || found.Owner != mine.Owner {
 		t.Fatalf("Begin = %+v, %v", found, err)
 	}
 }
 
-// print has the fingerprint of c told by another store.
-func (s *shop) print(t testing.TB, c call) string {
+// printOf has the fingerprint of c told by another store.
+func printOf(t testing.TB, c call) string {
 	t.Helper()
 	told := &teller{}
 	once, err := idempotency.New(guard.Must(guard.New(guardtest.New(), guard.Name("tell"), guard.Key("#{idempotency}"))), told, callerOf)

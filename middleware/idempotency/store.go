@@ -131,7 +131,7 @@ type Redis struct {
 //	~shop:* +evalsha +eval +hmget +hset +del +pexpire
 func NewRedis(rdb redis.UniversalClient, prefix string) (*Redis, error) {
 	if _, ring := rdb.(*redis.Ring); ring || rdb == nil || prefix == "" {
-		return nil, errors.New("idempotency: NewRedis wants a client that is no Ring, and a prefix for its keys, as in shop:")
+		return nil, errors.New("idempotency: NewRedis wants a client that is no Ring, and a prefix for its keys, such as that of the service")
 	}
 	return &Redis{rdb, prefix}, nil
 }

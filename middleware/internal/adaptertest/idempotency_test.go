@@ -58,37 +58,16 @@ func TestIdempotencyBehindGin(t *testing.T) {
 		{"an error of the server's", func(c *gin.Context) { c.AbortWithStatus(503) }, 503, "", 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g := guard.Must(guard.New(memlock.New(), guard.Name("order.pay"), guard.Key("order:#{path.id}")))
-			once := guard.Must(idempotency.New(g, idempotency.NewMemory(0), caller, idempotency.With(middleware.Pattern("/orders/{id}"))))
 			runs := 0
-			r := gin.New()
-			r.Use(func(c *gin.Context) { c.Set("user", "ann") }, func(c *gin.Context) {
-				c.Next()
-				if len(c.Errors) > 0 && !c.Writer.Written() && c.Writer.Status() == 200 {
-					c.String(418, c.Errors.Last().Error())
-				}
-			})
-			r.POST("/orders/:id", ginguard.From(once), func(c *gin.Context) {
+			s := httptest.NewServer(onGinOnce(caller, func(c *gin.Context) {
 				runs++
 				tt.run(c)
-			})
-			s := httptest.NewServer(r)
+			}))
 			defer s.Close()
 			for i := range 2 {
-				q, err := http.NewRequest(http.MethodPost, s.URL+"/orders/42", strings.NewReader(`{"Cents": 100}`))
-				if err != nil {
-					t.Fatal(err)
-				}
-				q.Header.Set("Idempotency-Key", "k-1")
-				res, err := s.Client().Do(q)
-				if err != nil {
-					t.Fatal(err)
-				}
-				body, err := io.ReadAll(res.Body)
-				res.Body.Close()
-				replayed := res.Header.Get("Idempotency-Replayed") == "true"
-				if err != nil || res.StatusCode != tt.status || string(body) != tt.body || replayed != (i == 1 && tt.runs == 1) {
-					t.Errorf("answer %d = %d %q, replayed %v, %v", i+1, res.StatusCode, body, replayed, err)
+				a := pay(t, s)
+				if a.status != tt.status || a.body != tt.body || a.replayed != (i == 1 && tt.runs == 1) {
+					t.Errorf("answer %d = %+v", i+1, a)
 				}
 			}
 			if runs != tt.runs {
@@ -96,4 +75,44 @@ func TestIdempotencyBehindGin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onGinOnce has h behind package idempotency, and a handler in front that answers for what is left in c.Errors.
+func onGinOnce(caller func(*http.Request) (string, error), h gin.HandlerFunc) http.Handler {
+	g := guard.Must(guard.New(memlock.New(), guard.Name("order.pay"), guard.Key("order:#{path.id}")))
+	once := guard.Must(idempotency.New(g, idempotency.NewMemory(0), caller, idempotency.With(middleware.Pattern("/orders/{id}"))))
+	r := gin.New()
+	r.Use(func(c *gin.Context) { c.Set("user", "ann") }, func(c *gin.Context) {
+		c.Next()
+		if len(c.Errors) > 0 && !c.Writer.Written() && c.Writer.Status() == http.StatusOK {
+			c.String(http.StatusTeapot, c.Errors.Last().Error())
+		}
+	})
+	r.POST("/orders/:id", ginguard.From(once), h)
+	return r
+}
+
+type paid struct {
+	status   int
+	body     string
+	replayed bool
+}
+
+func pay(t *testing.T, s *httptest.Server) paid {
+	t.Helper()
+	q, err := http.NewRequest(http.MethodPost, s.URL+"/orders/42", strings.NewReader(`{"Cents": 100}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Idempotency-Key", "k-1")
+	res, err := s.Client().Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paid{res.StatusCode, string(body), res.Header.Get("Idempotency-Replayed") == "true"}
 }
