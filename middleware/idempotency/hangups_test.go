@@ -132,4 +132,3 @@ func TestBrokenUpload(t *testing.T) {
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("broken") }
-

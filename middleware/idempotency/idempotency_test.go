@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -176,6 +177,8 @@ func TestRequestsWithoutAKeyRunBesideEachOther(t *testing.T) {
 		entered <- true
 		<-leave
 	}, idempotency.Optional())
+	let := sync.OnceFunc(func() { close(leave) })
+	defer let()
 	done := make(chan answer, 2)
 	for range 2 {
 		go func() { done <- s.send(t, call{keys: noKey}) }()
@@ -187,7 +190,7 @@ func TestRequestsWithoutAKeyRunBesideEachOther(t *testing.T) {
 			t.Fatalf("refused: %d %s", a.status, a.body)
 		}
 	}
-	close(leave)
+	let()
 	for range 2 {
 		if a := <-done; a.status != 200 {
 			t.Errorf("status %d", a.status)

@@ -232,4 +232,3 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 }
-

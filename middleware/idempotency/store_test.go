@@ -245,4 +245,3 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	})
 }
-
