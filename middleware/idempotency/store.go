@@ -125,8 +125,10 @@ type Redis struct {
 }
 
 // NewRedis returns a Redis that stores by rdb, which the caller closes. Its keys begin with prefix, such as "shop:": services that share a
-// Redis need different ones, or one caller could not use a key for both. A redis.Ring is refused, as it moves keys when a server is down. A user
-// of Redis needs these:
+// Redis need different ones, or one caller could not use a key for both. A redis.Ring is refused, as it moves keys when a server is down.
+//
+// How long a Redis that does not answer holds requests up is a matter of rdb's timeouts and retries; set ContextTimeoutEnabled, so that they end
+// with their context. What got no answer may be asked again, so retries do no harm. A user of Redis needs these:
 //
 //	~shop:* +evalsha +eval +hmget +hset +del +pexpire
 func NewRedis(rdb redis.UniversalClient, prefix string) (*Redis, error) {
