@@ -88,6 +88,31 @@ func TestBehavioursOfCron(t *testing.T) {
 	})
 }
 
+func TestBehavioursOfLocker(t *testing.T) {
+	jobtest.Run(t, jobtest.Driver{
+		Key: "order:#{job.Kind}", Counts: true, // it is asked before a job, whose end it does not learn; and what it does not let run is not done
+		Without: []string{"bad key", "busy at the last attempt", "skip", "lost", "cancel", "runner stops", "drain", "replaced", "delivered twice", "hold"},
+		Start: func(t *testing.T, _ string, g *guard.Guard, work func(context.Context) error) jobtest.Runner {
+			s, err := gocron.NewScheduler(gocron.WithDistributedLocker(guard.Must(cronguard.Locker(g))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Start()
+			add := func(j *job, o jobtest.Order) {
+				var one sync.Mutex
+				task := gocron.NewTask(func() {
+					if one.Lock(); !j.done.Load() {
+						j.done.Store(work(context.Background()) == nil)
+					}
+					one.Unlock()
+				})
+				guard.Must(s.NewJob(gocron.DurationRandomJob(100*time.Millisecond, 500*time.Millisecond), task, gocron.WithName(o.ID)))
+			}
+			return ticks{add, sync.OnceFunc(func() { _ = s.Shutdown() })}
+		},
+	})
+}
+
 // Jobs that are there already share a key.
 func TestWrapper(t *testing.T) {
 	locks, ran := memlock.New(), atomic.Int32{}

@@ -139,11 +139,14 @@ func first[T any](kind string, args []any) (v T, err error) {
 func failure(kind string, err error) error {
 	switch e := err.(type) { //nolint:errorlint // its own guard's, not that of one within the activity
 	case *job.Refused:
-		return named("activity "+kind+" did not run", e.Err, temporal.ApplicationErrorOptions{NonRetryable: e.Never, NextRetryDelay: e.After})
+		text := "activity " + kind + " did not run"
+		if errors.Is(e.Err, guard.ErrReplaced) {
+			text = "activity " + kind + " did not keep its lock"
+		}
+		return named(text, e.Err, temporal.ApplicationErrorOptions{NonRetryable: e.Never, NextRetryDelay: e.After})
 	case *guard.Error:
-		replaced := errors.Is(e.Err, guard.ErrReplaced) // by a newer one, which it would replace in turn
-		if own, ok := errors.AsType[*temporal.ApplicationError](e.Cause); replaced || errors.Is(e.Err, guard.ErrLost) {
-			return named("activity "+kind+" did not keep its lock", e, temporal.ApplicationErrorOptions{NonRetryable: replaced || ok && own.NonRetryable()})
+		if own, ok := errors.AsType[*temporal.ApplicationError](e.Cause); errors.Is(e.Err, guard.ErrLost) {
+			return named("activity "+kind+" did not keep its lock", e, temporal.ApplicationErrorOptions{NonRetryable: ok && own.NonRetryable()})
 		}
 	}
 	return err

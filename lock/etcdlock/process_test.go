@@ -57,6 +57,7 @@ func TestWaiterPausedPastItsLeaseGoesToTheEndOfTheLine(t *testing.T) {
 	sleeper := startWorker(t, c.Endpoints()...)
 	sleeper.send("lock %s", key)
 	waiting(t, client, key, 2)
+	time.Sleep(time.Second) // until it has heard of that; who hears nothing for so long has an outage
 	sleeper.signal(syscall.SIGSTOP)
 	waiting(t, client, key, 1)
 	next := background(t.Context(), l, lock.Request{Key: key, Wait: -1})
@@ -71,25 +72,26 @@ func TestWaiterPausedPastItsLeaseGoesToTheEndOfTheLine(t *testing.T) {
 	sleeper.does("unlock "+key, "released")
 }
 
-// The process is paused while a question of it is on its way, for longer than an answer may take. It stands in line again, and nobody has an outage.
-func TestWaiterPausedDuringAQuestion(t *testing.T) {
+// A waiter is paused while it renews its lease, for longer than an answer may take. It stands in line again, and has no outage.
+func TestWaiterPausedDuringARenewal(t *testing.T) {
 	parallel(t)
 	c := single(t)
 	client := dial(t, c.Endpoints()...)
 	l := locker(t, client)
-	const key = "paused-in-a-question"
+	const key = "paused-in-a-renewal"
 	h := acquire(t, l, lock.Request{Key: key})
 	link := openLink(t, c.Endpoints()[0])
 	sleeper := startWorker(t, link.proxy.Listen)
-	sleeper.send("try %s", key)
-	sleeper.says("busy")
-	link.add("latency", "downstream", `{"latency": 150}`)
 	sleeper.send("lock %s", key)
 	waiting(t, client, key, 2)
-	sleeper.signal(syscall.SIGSTOP) // the answer that it stands in line is on its way
+	time.Sleep(time.Second)
+	link.add("latency", "downstream", `{"latency": 300}`) // of the 667 ms between two renewals
+	time.Sleep(time.Second)
+	sleeper.signal(syscall.SIGSTOP)
 	waiting(t, client, key, 1)
 	sleeper.signal(syscall.SIGCONT)
 	waiting(t, client, key, 2)
+	link.mend()
 	release(t, h)
 	sleeper.says("held")
 	sleeper.does("unlock "+key, "released")
