@@ -25,14 +25,12 @@ const leastAttempt = 500 * time.Millisecond
 
 // ask calls op until it has an answer, the timeout is over or ctx has ended. The client takes the next member each time, so an attempt
 // gets no more than a third of the time: its member may be cut off. Op must be safe to repeat. ask reports how many attempts
-// have failed: each of them may have done its work, and may still do so. If an attempt took twice its time, this process stood still meanwhile, and
-// asks anew.
+// have failed: each of them may have done its work, and may still do so.
 func (s *store) ask(ctx context.Context, op func(context.Context) error) (failed int, err error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), s.timeout)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		began := time.Now()
 		err = s.attempt(ctx, op)
 		if err == nil || settled(err) {
 			return failed, err
@@ -40,10 +38,6 @@ func (s *store) ask(ctx context.Context, op func(context.Context) error) (failed
 		failed++
 		if ctx.Err() == nil && clock.Sleep(ctx, pause) {
 			continue
-		}
-		if time.Since(began) >= 2*s.patience() && caller.Err() == nil {
-			n, err := s.ask(caller, op)
-			return failed + n, err
 		}
 		if caller.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // not the caller's
 			err = errSilent

@@ -72,31 +72,6 @@ func TestWaiterPausedPastItsLeaseGoesToTheEndOfTheLine(t *testing.T) {
 	sleeper.does("unlock "+key, "released")
 }
 
-// A waiter is paused while it renews its lease, for longer than an answer may take. It stands in line again, and has no outage.
-func TestWaiterPausedDuringARenewal(t *testing.T) {
-	parallel(t)
-	c := single(t)
-	client := dial(t, c.Endpoints()...)
-	l := locker(t, client)
-	const key = "paused-in-a-renewal"
-	h := acquire(t, l, lock.Request{Key: key})
-	link := openLink(t, c.Endpoints()[0])
-	sleeper := startWorker(t, link.proxy.Listen)
-	sleeper.send("lock %s", key)
-	waiting(t, client, key, 2)
-	time.Sleep(time.Second)
-	link.add("latency", "downstream", `{"latency": 300}`) // of the 667 ms between two renewals
-	time.Sleep(time.Second)
-	sleeper.signal(syscall.SIGSTOP)
-	waiting(t, client, key, 1)
-	sleeper.signal(syscall.SIGCONT)
-	waiting(t, client, key, 2)
-	link.mend()
-	release(t, h)
-	sleeper.says("held")
-	sleeper.does("unlock "+key, "released")
-}
-
 // Somebody who dies in line stands in the way for as long as its lease, and not longer.
 func TestCrashedWaiterLeavesTheLine(t *testing.T) {
 	parallel(t)
