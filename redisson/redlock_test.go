@@ -124,8 +124,7 @@ func TestRedLockExcludes(t *testing.T) {
 	t.Parallel()
 	r := newRed(t)
 	ours, theirs := r.lock(), r.lock()
-	held := mustTake(t, ours)
-	r.expectHeld(5, all()...)
+	held := r.takeEverywhere(ours)
 	expectBusy(t, theirs, 0)
 	expectSoon(t, "TryLock", time.Second, func() { expectBusy(t, theirs, 100*time.Millisecond) })
 	inner, ok, err := ours.TryLock(held, 0, 0)
@@ -289,8 +288,7 @@ func TestRedLockOutlastsAnOutage(t *testing.T) {
 func TestRedLockCanceledWhileBusy(t *testing.T) {
 	t.Parallel()
 	r := newRed(t)
-	held := mustTake(t, r.lock())
-	r.expectHeld(5, all()...)
+	held := r.takeEverywhere(r.lock())
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()
 	ours := r.lock()
@@ -350,15 +348,13 @@ func TestRedLockForceUnlocked(t *testing.T) {
 			}
 		}
 	}
-	held := mustTake(t, l)
-	r.expectHeld(5, all()...)
+	held := r.takeEverywhere(l)
 	force(0, 1)
 	<-time.After(20 * time.Millisecond)
 	mustGive(t, held, l) // with three of five
 	r.expectHeld(0, all()...)
 
-	held = mustTake(t, l)
-	r.expectHeld(5, all()...)
+	held = r.takeEverywhere(l)
 	force(0, 1, 2)
 	if cause := awaitEnd(t, held, time.Second); !errors.Is(cause, lock.ErrLost) {
 		t.Errorf("context ended with %v, want ErrLost", cause)
@@ -368,8 +364,7 @@ func TestRedLockForceUnlocked(t *testing.T) {
 	}
 	r.expectHeld(0, all()...)
 
-	held = mustTake(t, l)
-	r.expectHeld(5, all()...)
+	held = r.takeEverywhere(l)
 	for _, rdb := range r.rdbs[:3] { // unseen by the clients
 		rdb.Del(t.Context(), "k")
 	}
