@@ -143,7 +143,7 @@ func rateOfPermit(t *testing.T, on setting) {
 		if limiter.get("", "tryAcquire", 1) != true {
 			t.Errorf("%s: Java has not got the second permit", key)
 		}
-		w.full(r, key, true)
+		w.full(r, "", true)
 		if limiter.get("", "tryAcquire", 1) != false {
 			t.Errorf("%s: Java has got a third permit", key)
 		}
