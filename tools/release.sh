@@ -12,7 +12,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 module=github.com/latchkey-go/latchkey
 # Those that users require. All others are for tests, benchmarks and examples, and are never tagged.
-modules="interceptor/connectguard lock/etcdlock lock/zklock lock/sqllock lock/mongolock cmd/latchkey"
+modules="interceptor/connectguard lock/etcdlock lock/zklock lock/sqllock lock/mongolock cmd/latchkey
+	jobs/asynqguard jobs/cronguard jobs/riverguard jobs/temporalguard"
 for new in cmd/latchkey-vet cmd/latchkey-gen; do
 	if [ -e "$new/go.mod" ]; then modules="$modules $new"; fi
 done
