@@ -220,7 +220,7 @@ func (l *forceListener) look() {
 
 // idle ends the listening if there is nothing to hear of, and reports whether it has.
 func (l *forceListener) idle() bool {
-	asked := l.asked.Swap(0) // before it looks: nobody who takes a lock from now on is heard for, yet
+	asked := l.asked.Swap(0) // first: for a lock that is taken from now on, nobody listens yet
 	if l.c.registry.oldest() > 0 || len(l.remembered()) > 0 {
 		l.asked.Store(asked)
 		return false

@@ -47,6 +47,9 @@ func New[T any](g *guard.Guard) (asynq.MiddlewareFunc, error) {
 
 // Decoding is New for payloads that decode knows to read, and no JSON.
 func Decoding[T any](g *guard.Guard, decode func([]byte) (T, error)) (asynq.MiddlewareFunc, error) {
+	if decode == nil {
+		return nil, errors.New("asynqguard: Decoding with a nil function: give one that reads a payload, or use New for JSON")
+	}
 	guarded, err := job.New[T](g)
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func Decoding[T any](g *guard.Guard, decode func([]byte) (T, error)) (asynq.Midd
 				err := guarded.Run(ctx, info, func() (T, error) { return decode(t.Payload()) }, func(ctx context.Context) error {
 					return next.ProcessTask(ctx, t)
 				})
-				refused, ok := err.(*job.Refused) //nolint:errorlint // its own, not one of a guard within the handler
+				refused, ok := err.(*job.Refused) //nolint:errorlint // of this guard, or of one right behind it
 				switch {
 				case !ok, ctx.Err() != nil:
 					return err
@@ -81,13 +84,13 @@ func Decoding[T any](g *guard.Guard, decode func([]byte) (T, error)) (asynq.Midd
 	}, nil
 }
 
-// IsFailure is for asynq.Config. It is false for a task that did not run because its guard had it wait: then no retry is used up.
+// IsFailure is for asynq.Config; a function of your own asks it first. It is false for a task that did not run because its guard had it wait: then no retry is used up.
 func IsFailure(err error) bool {
 	refused, ok := errors.AsType[*job.Refused](err)
 	return err != nil && (!ok || refused.Never)
 }
 
-// RetryDelay is for asynq.Config. A task that did not run because its guard had it wait comes again when the guard says; any other as
+// RetryDelay is for asynq.Config; a function of your own asks it where IsFailure is false. A task that did not run because its guard had it wait comes again when the guard says; any other as
 // asynq.DefaultRetryDelayFunc says. Without it, all wait as if they had failed.
 func RetryDelay(n int, err error, t *asynq.Task) time.Duration {
 	if refused, ok := errors.AsType[*job.Refused](err); ok && !refused.Never {

@@ -155,6 +155,9 @@ func TestMistakes(t *testing.T) {
 	if _, err := asynqguard.New[jobtest.Order](nil); err == nil {
 		t.Error("a nil guard is no mistake")
 	}
+	if _, err := asynqguard.Decoding[string](guard.Must(guard.New(memlock.New(), guard.Name("g"), guard.Key("#{req}"))), nil); err == nil {
+		t.Error("a nil function is no mistake")
+	}
 }
 
 func TestErrors(t *testing.T) {

@@ -30,11 +30,14 @@ import (
 )
 
 // Job is a job of robfig/cron that runs fn under g, whose key has no facts. ctx ends it: cancel it when the program ends, before or after
-// cron.Stop. What fn returns, and why it did not run, logger hears as an error; cron.DiscardLogger hears nothing.
+// cron.Stop. What fn returns, and why it did not run, logger hears as an error; a nil logger is cron.DefaultLogger, and cron.DiscardLogger hears nothing.
 func Job(ctx context.Context, g *guard.Guard, logger cron.Logger, fn func(context.Context) error) (cron.Job, error) {
 	run, err := guard.Job(g, fn)
 	if err != nil {
 		return nil, err
+	}
+	if logger == nil {
+		logger = cron.DefaultLogger
 	}
 	return cron.FuncJob(func() {
 		if err := run(ctx); err != nil {
@@ -59,7 +62,10 @@ func Wrapper(ctx context.Context, g *guard.Guard, logger cron.Logger) (cron.JobW
 // Locker is a gocron.Locker. A key has the fact `job.Kind`, which is the name of gocron's job: give it one by gocron.WithName.
 func Locker(g *guard.Guard) (gocron.Locker, error) {
 	guarded, err := job.New[struct{}](g)
-	return locker{guarded}, err
+	if err != nil {
+		return nil, err
+	}
+	return locker{guarded}, nil
 }
 
 type locker struct{ guarded job.Guard[struct{}] }

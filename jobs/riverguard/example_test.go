@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/jobs/riverguard"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -33,12 +35,8 @@ func (settleWorker) Work(ctx context.Context, job *river.Job[SettleArgs]) error 
 	}
 }
 
-// Jobs of one order take turns.
-func Example() {
-	ctx := context.Background()
-	pool := guard.Must(pgxpool.New(ctx, "postgres://localhost/orders"))
-	locks := guard.Must(redisson.Open("redis://localhost:6379"))
-
+// newClient returns a client whose jobs of one order take turns.
+func newClient(pool *pgxpool.Pool, locks lock.Locker) (*river.Client[pgx.Tx], error) {
 	settle := guard.Must(guard.New(locks,
 		guard.Name("order.settle"),
 		guard.Key("order:#{req.OrderID}"),
@@ -51,8 +49,14 @@ func Example() {
 		Workers:    workers,
 		Middleware: []rivertype.Middleware{guard.Must(riverguard.New[SettleArgs](settle))},
 	})
-	if err != nil {
-		panic(err)
-	}
+	return client, err
+}
+
+// Jobs of one order take turns, on however many machines.
+func Example() {
+	ctx := context.Background()
+	pool := guard.Must(pgxpool.New(ctx, "postgres://localhost/orders"))
+	locks := guard.Must(redisson.Open("redis://localhost:6379"))
+	client := guard.Must(newClient(pool, locks))
 	guard.Must(0, client.Start(ctx))
 }

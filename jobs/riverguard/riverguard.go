@@ -62,7 +62,7 @@ func newMiddleware[T any](g *guard.Guard, kinds []string) (rivertype.WorkerMiddl
 		}
 		info := job.Info{Kind: row.Kind, Queue: row.Queue, ID: strconv.FormatInt(row.ID, 10), Attempt: row.Attempt}
 		err := guarded.Run(ctx, info, func() (args T, err error) { return args, json.Unmarshal(row.EncodedArgs, &args) }, doInner)
-		refused, ok := err.(*job.Refused) //nolint:errorlint // its own, not one of a guard within the worker
+		refused, ok := err.(*job.Refused) //nolint:errorlint // of this guard: one within has wrapped its own
 		switch {
 		case !ok:
 			return err

@@ -158,6 +158,40 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+// Three jobs of two orders: those of one order take turns.
+func TestExample(t *testing.T) {
+	client, err := newClient(newPool(t), memlock.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Start(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	defer client.StopAndCancel(context.Background())
+	var ids []int64
+	for _, order := range []string{"42", "42", "43"} {
+		res, err := client.Insert(t.Context(), SettleArgs{OrderID: order}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, res.Job.ID)
+	}
+	var ends []time.Time
+	for _, id := range ids {
+		j := job{runner{client: client}, id}
+		for state := jobtest.Pending; state != jobtest.Done; time.Sleep(10 * time.Millisecond) {
+			var failures int
+			if state, failures = j.State(t); failures > 0 {
+				t.Fatalf("job %d has failed", id)
+			}
+		}
+		ends = append(ends, *j.row(t).FinalizedAt)
+	}
+	if apart := ends[0].Sub(ends[1]).Abs(); apart < 950*time.Millisecond { // the work takes a second
+		t.Errorf("two jobs of one order ended within %v", apart)
+	}
+}
+
 type other struct{}
 
 func (other) Kind() string { return "other" }

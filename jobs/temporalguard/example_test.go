@@ -10,6 +10,7 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/jobs/temporalguard"
+	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
@@ -26,18 +27,22 @@ func Settle(ctx context.Context, o Order) error {
 	}
 }
 
-// Activities of one order take turns, whichever workflow runs them.
-func Example() {
-	c := guard.Must(client.Dial(client.Options{}))
-	locks := guard.Must(redisson.Open("redis://localhost:6379"))
-
+// settling has activities of one order take turns, whichever workflow runs them.
+func settling(locks lock.Locker) (interceptor.WorkerInterceptor, error) {
 	settle := guard.Must(guard.New(locks,
 		guard.Name("order.settle"),
 		guard.Key("order:#{req.OrderID}"),
 		guard.MaxHold(time.Minute),
 	))
+	return temporalguard.New[Order](settle, "Settle")
+}
+
+// Activities of one order take turns, whichever workflow runs them.
+func Example() {
+	c := guard.Must(client.Dial(client.Options{}))
+	locks := guard.Must(redisson.Open("redis://localhost:6379"))
 	w := worker.New(c, "orders", worker.Options{
-		Interceptors: []interceptor.WorkerInterceptor{guard.Must(temporalguard.New[Order](settle, "Settle"))},
+		Interceptors: []interceptor.WorkerInterceptor{guard.Must(settling(locks))},
 	})
 	w.RegisterActivity(Settle)
 	guard.Must(0, w.Run(worker.InterruptCh()))

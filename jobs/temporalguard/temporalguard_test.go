@@ -263,3 +263,31 @@ func TestMistakes(t *testing.T) {
 		t.Error("a nil guard is no mistake")
 	}
 }
+
+// Three activities of two orders, which are tried again as a server does: those of one order take turns.
+func TestExample(t *testing.T) {
+	settled := guard.Must(settling(memlock.New()))
+	var all sync.WaitGroup
+	ends := make([]time.Time, 3)
+	for i, order := range []string{"42", "42", "43"} {
+		all.Go(func() {
+			env := newEnv(settled)
+			env.RegisterActivity(Settle)
+			for {
+				_, err := env.ExecuteActivity(Settle, Order{OrderID: order})
+				e, ok := errors.AsType[*temporal.ApplicationError](err)
+				if err == nil || !ok || e.Type() != temporalguard.TypeBusy {
+					if ends[i] = time.Now(); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+	if apart := ends[0].Sub(ends[1]).Abs(); apart < 950*time.Millisecond { // the work takes a second
+		t.Errorf("two activities of one order ended within %v", apart)
+	}
+}

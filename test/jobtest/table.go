@@ -110,6 +110,15 @@ var table = []row{
 			s.Errorf("%d runs", n)
 		}
 	}},
+	{name: "replaced within", play: func(s *scene) { // by a guard of the handler's own, which is an error like any other
+		s.work = func(_ context.Context, run int32) error {
+			if run == 1 {
+				return &guard.Error{Guard: "within", Err: guard.ErrReplaced}
+			}
+			return nil
+		}
+		s.want(s.add("7"), Done, 1, 2)
+	}},
 	{name: "delivered twice", play: func(s *scene) {
 		over := make(chan struct{})
 		s.work = func(_ context.Context, run int32) error {

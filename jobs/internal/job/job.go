@@ -31,6 +31,7 @@ func New[T any](g *guard.Guard) (Guard[T], error) {
 // Run runs fn under the guard. The error is that of fn, or says that the lock was lost while it ran; or it is a *Refused where nothing ran, or a newer job
 // has replaced this one. A job that is skipped is done: its error is nil.
 func (g Guard[T]) Run(ctx context.Context, info Info, payload func() (T, error), fn func(context.Context) error) error {
+	var own error
 	ran, err := g.runner.Run(ctx, func(root string) (any, error) {
 		if root == "job" {
 			return info, nil
@@ -40,12 +41,14 @@ func (g Guard[T]) Run(ctx context.Context, info Info, payload func() (T, error),
 			return nil, fmt.Errorf("%w: the payload of the job: %w", guard.ErrKey, err)
 		}
 		return v, nil
-	}, fn)
-	e, ok := err.(*guard.Error) //nolint:errorlint // that of this guard, not of one within the handler
-	if err == nil || ran && !(ok && errors.Is(e.Err, guard.ErrReplaced)) {
-		return err
+	}, func(ctx context.Context) error {
+		own = fn(ctx)
+		return own
+	})
+	if e, ok := err.(*guard.Error); ok && own != err && errors.Is(e.Err, guard.ErrReplaced) || !ran && err != nil { //nolint:errorlint // not that of a guard in fn
+		return refuse(ctx, err)
 	}
-	return refuse(ctx, err)
+	return err
 }
 
 // How long after a refusal a job comes again where the guard does not know better: a runner that looks for jobs once a second is not kept busy by those
@@ -62,7 +65,10 @@ type Refused struct {
 	Never bool          // coming again cannot help
 }
 
+// Error returns the text of Err.
 func (r *Refused) Error() string { return r.Err.Error() }
+
+// Unwrap returns Err.
 func (r *Refused) Unwrap() error { return r.Err }
 
 // refuse says what becomes of a job that did not run for err. A fault of the program is an error like any other of its jobs, which runners count.
