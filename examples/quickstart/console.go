@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,10 +70,56 @@ func runConsole(ctx context.Context, s *server, locker *redisson.Client, stdout 
 	return errors.Join(failed[:]...)
 }
 
+// call is a request that a client can send any number of times, to other accounts or orders each time.
+type call func(ctx context.Context, n int) error
+
+// client sends requests to the bank, by HTTP and by gRPC.
+type client struct {
+	web  *http.Client
+	base string
+	bank bankpb.BankClient
+}
+
+func (c client) calls() []call {
+	return []call{
+		func(ctx context.Context, n int) error {
+			return c.post(ctx, "/transfers", fmt.Sprintf(`{"from":%q,"to":%q,"cents":1}`, pick(accountIDs, n), pick(accountIDs, n+1)))
+		},
+		func(ctx context.Context, n int) error {
+			return c.post(ctx, "/accounts/"+pick(accountIDs, n)+"/statements", "")
+		},
+		func(ctx context.Context, n int) error {
+			return c.post(ctx, "/orders/"+pick(orderIDs, n)+"/payments", `{"cents":1}`)
+		},
+		func(ctx context.Context, n int) error {
+			_, err := c.bank.Transfer(ctx, &bankpb.TransferRequest{From: pick(accountIDs, n+1), To: pick(accountIDs, n), Cents: 1})
+			return err
+		},
+		func(ctx context.Context, n int) error {
+			_, err := c.bank.Deposit(ctx, &bankpb.DepositRequest{Account: pick(accountIDs, n), Cents: 1})
+			return err
+		},
+	}
+}
+
+func pick(ids []string, n int) string { return ids[n%len(ids)] }
+
+func (c client) post(ctx context.Context, path, body string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	res, err := c.web.Do(req)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
+}
+
 // visit sends requests until ctx ends. Some are refused, as their locks are busy; the console shows it.
 func visit(ctx context.Context, calls []call) {
 	for ctx.Err() == nil {
-		_ = calls[rand.IntN(len(calls))].send(ctx, rand.IntN(1000))
+		_ = calls[rand.IntN(len(calls))](ctx, rand.IntN(1000))
 		select {
 		case <-time.After(rand.N(consolePause)):
 		case <-ctx.Done():

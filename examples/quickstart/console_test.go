@@ -41,11 +41,11 @@ func TestVisit(t *testing.T) {
 	defer stop()
 	calls, n := client{web: http.DefaultClient, base: "http://" + s.httpAddr(), bank: bankClient(t, s)}.calls(), 0
 	for i, c := range calls {
-		calls[i].send = func(ctx context.Context, which int) error {
+		calls[i] = func(ctx context.Context, which int) error {
 			if n++; n == 10 {
 				stop()
 			}
-			return c.send(ctx, which)
+			return c(ctx, which)
 		}
 	}
 	visit(ctx, calls)

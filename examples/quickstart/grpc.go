@@ -14,18 +14,16 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// newGRPC returns the bank as a gRPC server. The rules guard one of its two services.
+// newGRPC returns the bank as a gRPC server. The rules guard its methods.
 func newGRPC(bank *Bank, locker lock.Locker, in guard.Option) *grpc.Server {
 	s := grpc.NewServer(grpc.ChainUnaryInterceptor(rules(locker, in)))
 	bankpb.RegisterBankServer(s, &service{bank: bank})
-	bankpb.RegisterUnguardedBankServer(s, &service{bank: bank})
 	reflection.Register(s) // for grpcurl
 	return s
 }
 
 type service struct {
 	bankpb.UnimplementedBankServer
-	bankpb.UnimplementedUnguardedBankServer
 	bank *Bank
 }
 

@@ -17,8 +17,7 @@ import (
 // maxBody bounds the bodies of requests, in bytes.
 const maxBody = 64 << 10
 
-// newHTTP returns the bank as a gin server: guarded, and below /unguarded without locks. Like all declarations here, one
-// with a mistake panics, and so at start.
+// newHTTP returns the bank as a gin server. Like all declarations here, one with a mistake panics, and so at start.
 func newHTTP(bank *Bank, locker lock.Locker, in guard.Option) http.Handler {
 	transfer := guard.Must(ginguard.New(transferGuard(locker, in), middleware.Body[TransferRequest](),
 		middleware.BodyIsJSON())) // as handle binds JSON whatever the type says
@@ -31,11 +30,6 @@ func newHTTP(bank *Bank, locker lock.Locker, in guard.Option) http.Handler {
 	r.POST("/accounts/:account/statements", handle(statement))
 	r.POST("/orders/:order/payments", handle(orders.Pay))
 	r.GET("/records", func(c *gin.Context) { c.JSON(http.StatusOK, bank.snapshot()) })
-
-	plain := r.Group("/unguarded")
-	plain.POST("/transfers", handle(bank.Transfer))
-	plain.POST("/accounts/:account/statements", handle(bank.Statement))
-	plain.POST("/orders/:order/payments", handle(bank.Pay))
 	return http.MaxBytesHandler(r, maxBody)
 }
 

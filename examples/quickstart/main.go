@@ -1,8 +1,7 @@
 // Quickstart is a small bank behind gin and gRPC, whose endpoints are guarded in each of Latchkey's spellings.
 //
-//	go run ./examples/quickstart           serve, and print lines to try
-//	go run ./examples/quickstart -demo     see what happens to 400 requests at once, without locks and with them
-//	go run ./examples/quickstart -console  see locks and guards on a page, while requests keep coming
+//	go -C examples run ./quickstart           serve, and print lines to try
+//	go -C examples run ./quickstart -console  see locks and guards on a page, while requests keep coming
 //
 // It brings a Redis of its own; --redis or LATCHKEY_REDIS_URL names another. Read guards.go first.
 package main
@@ -16,7 +15,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -45,7 +43,7 @@ type config struct {
 	httpAddr, grpcAddr string
 	redis, redisAddr   string // URL, and what of it may be shown; empty for the embedded one
 	latency            time.Duration
-	demo, console      bool
+	console            bool
 }
 
 // errUsage is a mistake in the flags, of which the user has been told.
@@ -55,10 +53,9 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	var c config
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&c.httpAddr, "http", "", "`address` for HTTP (default :8080, or any free port for -demo)")
-	flags.StringVar(&c.grpcAddr, "grpc", "", "`address` for gRPC (default :9090, or any free port for -demo)")
+	flags.StringVar(&c.httpAddr, "http", ":8080", "`address` for HTTP")
+	flags.StringVar(&c.grpcAddr, "grpc", ":9090", "`address` for gRPC")
 	flags.DurationVar(&c.latency, "latency", 0, "how long the bank's database takes (default 1ms, or 300ms for -console)")
-	flags.BoolVar(&c.demo, "demo", false, "send many requests at once, print what became of them, and end")
 	flags.BoolVar(&c.console, "console", false, "show locks and guards on a page, on this machine only, while requests keep coming")
 	flags.Func("redis", "`URL` of a Redis, redis://host:port; LATCHKEY_REDIS_URL without it, or else one within this process", func(url string) error {
 		o, err := redis.ParseURL(url)
@@ -78,23 +75,14 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		flags.Usage()
 		return c, errUsage
 	}
-	if c.demo && c.console {
-		fmt.Fprintln(stderr, "-demo ends by itself, and -console does not: give one of them")
-		return c, errUsage
-	}
-	httpAddr, grpcAddr := ":8080", ":9090"
-	if c.demo {
-		httpAddr, grpcAddr = "127.0.0.1:0", "127.0.0.1:0"
-	}
 	if c.latency == 0 && c.console {
 		c.latency = consoleLatency
 	}
 	c.latency = cmp.Or(c.latency, time.Millisecond)
-	c.httpAddr, c.grpcAddr = cmp.Or(c.httpAddr, httpAddr), cmp.Or(c.grpcAddr, grpcAddr)
 	return c, nil
 }
 
-// run is the program. It returns when ctx ends, or the demo does.
+// run is the program. It returns when ctx ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {
@@ -113,20 +101,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer locker.Close()
-	switch err := ping(ctx, locker); {
-	case err != nil && c.demo:
-		return fmt.Errorf("the demo needs Redis at %s: %w", c.redisAddr, err)
-	case err != nil:
+	if err := ping(ctx, locker); err != nil {
 		fmt.Fprintf(stderr, "Redis at %s: %v. Guarded endpoints answer 503 until it is there.\n", c.redisAddr, err)
 	}
 	s, err := newServer(newBank(c.latency), locker, c.httpAddr, c.grpcAddr)
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.demo:
-		return runDemo(ctx, s, stdout)
-	case c.console:
+	if c.console {
 		return runConsole(ctx, s, locker, stdout)
 	}
 	fmt.Fprintf(stdout, hints, s.httpAddr(), s.grpcAddr(), c.redisAddr)
@@ -140,23 +122,6 @@ func ping(ctx context.Context, locker *redisson.Client) error {
 	return locker.Ping(ctx)
 }
 
-func runDemo(ctx context.Context, s *server, stdout io.Writer) error {
-	serving, stop := context.WithCancel(ctx)
-	var served error
-	var serve sync.WaitGroup
-	serve.Go(func() { served = s.serve(serving) })
-	result, err := demo(ctx, s)
-	stop()
-	serve.Wait()
-	if err := errors.Join(err, served); err != nil {
-		return err
-	}
-	if err := result.print(stdout); err != nil {
-		return err
-	}
-	return result.check()
-}
-
 // hints want the addresses for HTTP, for gRPC and of Redis.
 const hints = `A bank, HTTP on %[1]s, gRPC on %[2]s, locks in Redis at %[3]s. Try:
 
@@ -168,6 +133,5 @@ const hints = `A bank, HTTP on %[1]s, gRPC on %[2]s, locks in Redis at %[3]s. Tr
   grpcurl -plaintext -d '{"from":"alice","to":"bob","cents":100}' %[2]s latchkey.examples.bank.v1.Bank/Transfer
   grpcurl -plaintext -d '{"account":"alice","cents":100}' %[2]s latchkey.examples.bank.v1.Bank/Deposit
 
-The same without locks is under /unguarded and in UnguardedBank. To see a lock that is busy, restart with -latency 5s and
-send two of these at once. Ctrl-C ends it.
+To see a lock that is busy, restart with -latency 5s and send two of these at once. Ctrl-C ends it.
 `

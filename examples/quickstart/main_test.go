@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -72,52 +71,6 @@ func hold(t *testing.T, l lock.Locker, key string) {
 	})
 }
 
-func TestDemo(t *testing.T) {
-	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-demo"}, &out, t.Output()); err != nil {
-		t.Fatalf("run(-demo) = %v\n%s", err, out.String())
-	}
-	t.Log(out.String())
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	var got map[string]float64
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &got); err != nil {
-		t.Fatalf("last line: %v", err)
-	}
-	for _, name := range []string{"requests", "unguarded_lost_updates", "guarded_busy", "p50_ms", "p99_ms"} {
-		if v, ok := got[name]; !ok || v < 1 && name != "guarded_busy" {
-			t.Errorf("%s = %v, want a number above 0", name, v)
-		}
-	}
-	if v, ok := got["guarded_lost_updates"]; !ok || v != 0 {
-		t.Errorf("guarded_lost_updates = %v, want 0", v)
-	}
-	if len(got) != 6 || len(lines) != 4 {
-		t.Errorf("%d numbers in %d lines, want 6 in 4", len(got), len(lines))
-	}
-}
-
-// The demo fails if it shows anything but that locks keep what is lost without them.
-func TestComparisonCheck(t *testing.T) {
-	failed := errors.New("503")
-	for _, tt := range []struct {
-		unguarded, guarded tally
-		want               string
-	}{
-		{tally{lost: 9}, tally{}, ""},
-		{tally{lost: 9}, tally{busy: 7}, ""},
-		{tally{lost: 9}, tally{lost: 1}, "1 guarded updates were lost"},
-		{tally{lost: 9}, tally{lost: -1}, "-1 guarded updates were lost"},
-		{tally{lost: 9}, tally{failed: failed}, "guarded: 503"},
-		{tally{lost: 9, failed: failed}, tally{}, "unguarded: 503"},
-		{tally{}, tally{}, "no unguarded update was lost"},
-	} {
-		err := comparison{tt.unguarded, tt.guarded}.check()
-		if (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
-			t.Errorf("check(%+v, %+v) = %v, want %q", tt.unguarded, tt.guarded, err, tt.want)
-		}
-	}
-}
-
 func TestParse(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -137,8 +90,8 @@ func TestParse(t *testing.T) {
 	if _, err := parse([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("parse(-h) = %v, want ErrHelp", err)
 	}
-	c, err := parse([]string{"-demo", "-grpc", ":9091", "-redis", "redis://:secret@redis.example:6380/2"}, io.Discard)
-	if err != nil || c.httpAddr != "127.0.0.1:0" || c.grpcAddr != ":9091" || c.redisAddr != "redis.example:6380" || c.redis != "redis://:secret@redis.example:6380/2" {
+	c, err := parse([]string{"-grpc", ":9091", "-redis", "redis://:secret@redis.example:6380/2"}, io.Discard)
+	if err != nil || c.httpAddr != ":8080" || c.grpcAddr != ":9091" || c.redisAddr != "redis.example:6380" || c.redis != "redis://:secret@redis.example:6380/2" {
 		t.Errorf("parse = %+v, %v", c, err)
 	}
 	t.Setenv("LATCHKEY_REDIS_URL", "redis://other.example:6379")

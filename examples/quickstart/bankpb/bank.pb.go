@@ -307,9 +307,6 @@ const file_examples_quickstart_bankpb_bank_proto_rawDesc = "" +
 	"\aupdates\x18\x02 \x01(\x03R\aupdates2\xcd\x01\n" +
 	"\x04Bank\x12c\n" +
 	"\bTransfer\x12*.latchkey.examples.bank.v1.TransferRequest\x1a+.latchkey.examples.bank.v1.TransferResponse\x12`\n" +
-	"\aDeposit\x12).latchkey.examples.bank.v1.DepositRequest\x1a*.latchkey.examples.bank.v1.DepositResponse2\xd6\x01\n" +
-	"\rUnguardedBank\x12c\n" +
-	"\bTransfer\x12*.latchkey.examples.bank.v1.TransferRequest\x1a+.latchkey.examples.bank.v1.TransferResponse\x12`\n" +
 	"\aDeposit\x12).latchkey.examples.bank.v1.DepositRequest\x1a*.latchkey.examples.bank.v1.DepositResponseB<Z:github.com/latchkey-go/latchkey/examples/quickstart/bankpbb\x06proto3"
 
 var (
@@ -338,14 +335,10 @@ var file_examples_quickstart_bankpb_bank_proto_depIdxs = []int32{
 	4, // 2: latchkey.examples.bank.v1.DepositResponse.account:type_name -> latchkey.examples.bank.v1.Entry
 	0, // 3: latchkey.examples.bank.v1.Bank.Transfer:input_type -> latchkey.examples.bank.v1.TransferRequest
 	2, // 4: latchkey.examples.bank.v1.Bank.Deposit:input_type -> latchkey.examples.bank.v1.DepositRequest
-	0, // 5: latchkey.examples.bank.v1.UnguardedBank.Transfer:input_type -> latchkey.examples.bank.v1.TransferRequest
-	2, // 6: latchkey.examples.bank.v1.UnguardedBank.Deposit:input_type -> latchkey.examples.bank.v1.DepositRequest
-	1, // 7: latchkey.examples.bank.v1.Bank.Transfer:output_type -> latchkey.examples.bank.v1.TransferResponse
-	3, // 8: latchkey.examples.bank.v1.Bank.Deposit:output_type -> latchkey.examples.bank.v1.DepositResponse
-	1, // 9: latchkey.examples.bank.v1.UnguardedBank.Transfer:output_type -> latchkey.examples.bank.v1.TransferResponse
-	3, // 10: latchkey.examples.bank.v1.UnguardedBank.Deposit:output_type -> latchkey.examples.bank.v1.DepositResponse
-	7, // [7:11] is the sub-list for method output_type
-	3, // [3:7] is the sub-list for method input_type
+	1, // 5: latchkey.examples.bank.v1.Bank.Transfer:output_type -> latchkey.examples.bank.v1.TransferResponse
+	3, // 6: latchkey.examples.bank.v1.Bank.Deposit:output_type -> latchkey.examples.bank.v1.DepositResponse
+	5, // [5:7] is the sub-list for method output_type
+	3, // [3:5] is the sub-list for method input_type
 	3, // [3:3] is the sub-list for extension type_name
 	3, // [3:3] is the sub-list for extension extendee
 	0, // [0:3] is the sub-list for field type_name
@@ -364,7 +357,7 @@ func file_examples_quickstart_bankpb_bank_proto_init() {
 			NumEnums:      0,
 			NumMessages:   5,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   1,
 		},
 		GoTypes:           file_examples_quickstart_bankpb_bank_proto_goTypes,
 		DependencyIndexes: file_examples_quickstart_bankpb_bank_proto_depIdxs,
