@@ -8,7 +8,7 @@ import (
 	"github.com/latchkey-go/latchkey/internal/doctest"
 )
 
-var pages = []string{"../*.md", "../start/*.md", "../migrate/*.md"}
+var pages = []string{"../*.md", "../start/*.md", "../migrate/*.md", "../agents/*.md"}
 
 // Whoever types what stands in the documents sees what stands there.
 func TestSessions(t *testing.T) {
@@ -21,5 +21,5 @@ func TestSessions(t *testing.T) {
 
 // Code in the documents is code that is compiled and tested elsewhere.
 func TestQuotes(t *testing.T) {
-	doctest.Quotes(t, "../..", doctest.Pages(t, pages...)...)
+	doctest.Quotes(t, "../..", doctest.Pages(t, append(pages, "../../README.md")...)...)
 }

@@ -67,6 +67,7 @@ var rows = map[string]row{
 	"interceptor/internal/shoppb":     {floor: 3, packages: []string{"interceptor/guardpb"}, modules: []string{grpc, protobuf}, tests: []string{"interceptor"}},
 	"jobs/internal/job":               {floor: 3, packages: []string{"guard", "guard/adapter", "keyexpr"}},
 	"test/jobtest":                    {floor: 4, packages: []string{"guard", "guard/guardtest", "internal/redistest", "lock", "redisson"}, tests: []string{"test/jobtest"}}, // modules below jobs
+	"demo":                            {floor: 4, packages: []string{"guard", "redisson"}, modules: []string{miniredis}},
 	"console":                         {floor: 4, packages: []string{"guard", "guard/adapter", "lock", "redisson"}},
 	"internal/sim":                    {floor: 2, packages: []string{"internal/redistest"}, modules: []string{miniredis}, tests: []string{"redisson"}},
 	"internal/doctest":                {tests: []string{"internal/doctest"}},
