@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/latchkey-go/latchkey/guard"
@@ -201,50 +202,58 @@ func TestTwoHundredPages(t *testing.T) {
 	}
 }
 
-// A visitor who reads nothing any more holds a goroutine, the page and its place among the live views for some seconds.
+// A visitor who reads nothing any more holds a goroutine, the page and its place among the live views for as long as a write may take.
 func TestStuckReader(t *testing.T) {
-	t.Parallel()
-	h, err := newHandler(newFake(), nil, []Option{quiet, ShowKeys(Whole)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.list = &feed[*listState]{read: func(ctx context.Context, _ *listState, _ func(*listState)) (*listState, time.Duration) {
-		var state listState
-		for i := range mostShown { // another lease each time
-			o := heldLock(fmt.Sprint(strings.Repeat("k", 80), i), clientA+":1")
-			o.TTL = time.Duration(time.Now().UnixNano())
-			state.rows = append(state.rows, row{Object: o, read: time.Now()})
+	synctest.Test(t, func(t *testing.T) {
+		h, err := newHandler(newFake(), nil, []Option{quiet, ShowKeys(Whole)})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return &state, 100 * time.Millisecond
-	}}
-	s := httptest.NewUnstartedServer(h)
-	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		_ = c.(*net.TCPConn).SetWriteBuffer(4 << 10) // full after a few events, however long one takes to make
-		return ctx
-	}
-	s.Start()
-	defer s.Close()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	fmt.Fprintf(conn, "GET /events?of=list&all=1 HTTP/1.1\r\nHost: %s\r\n\r\n", strings.TrimPrefix(s.URL, "http://"))
-	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
-		t.Fatalf("%q, %v", line, err)
-	}
-	open := func() int {
-		h.streams.mu.Lock()
-		defer h.streams.mu.Unlock()
-		return h.streams.n
-	}
-	begun := time.Now()
-	for open() > 0 {
-		if time.Since(begun) > 3*streamTimeout {
-			t.Fatalf("the live view is still open after %v", time.Since(begun))
+		visitor, visited := net.Pipe()
+		conns := make(pipeListener, 1)
+		conns <- localConn{visited}
+		s := &http.Server{Handler: h}
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = s.Serve(conns) })
+		open := func() int {
+			h.streams.mu.Lock()
+			defer h.streams.mu.Unlock()
+			return h.streams.n
 		}
-		<-time.After(50 * time.Millisecond)
-	}
-	t.Logf("given up after %v", time.Since(begun))
+		fmt.Fprint(visitor, "GET /events?of=list HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		if line, err := bufio.NewReader(visitor).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Fatalf("%q, %v", line, err)
+		}
+		synctest.Wait() // the rest of the page is being written
+		if n := open(); n != 1 {
+			t.Errorf("%d live views", n)
+		}
+		time.Sleep(streamTimeout + time.Millisecond)
+		synctest.Wait()
+		if n := open(); n != 0 {
+			t.Errorf("%d live views are open after %v", n, streamTimeout)
+		}
+		_ = visitor.Close()
+		_ = s.Close()
+		serving.Wait()
+		time.Sleep(2 * linger) // until the feeds rest
+	})
 }
+
+// localConn is one from this machine, which needs no sign-in.
+type localConn struct{ net.Conn }
+
+func (localConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (localConn) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }
+
+// pipeListener accepts the connections that are put into it. Close ends it.
+type pipeListener chan net.Conn
+
+func (l pipeListener) Accept() (net.Conn, error) {
+	if conn, ok := <-l; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+func (l pipeListener) Close() error { close(l); return nil }
+func (pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
