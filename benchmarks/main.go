@@ -64,7 +64,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.Func("peers", "`regexp` of peers: only they run", into(&c.peers))
 	flags.StringVar(&c.out, "out", "out", "`folder` for figures.json and the charts")
 	flags.BoolVar(&c.record, "record", false, "keep the figures and the charts beside README.md, and bring it up to date")
-	flags.BoolVar(&c.readme, "readme", false, "only bring README.md up to date with figures.json, and draw the charts again")
+	flags.BoolVar(&c.readme, "readme", false, "only print all tables of figures.json, bring README.md up to date with it, and draw the charts again")
 	flags.StringVar(&c.counts, "counts", "", "only count what an acquisition takes, and compare it with this `file`; with -record, write it")
 	flags.StringVar(&c.worker, workerFlag[1:], "", "`peer` for which to work; for the program's own use")
 	if err := flags.Parse(args); err != nil {
@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	}
 	switch {
 	case c.readme:
-		return refresh()
+		return show(out)
 	case c.counts != "":
 		return countAll(ctx, c, out)
 	}

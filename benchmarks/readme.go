@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -53,6 +54,18 @@ func planOf(id string) int {
 	return slices.IndexFunc(plan, func(p planned) bool { return p.id == id })
 }
 
+// show prints all that is known of the figures of record, and brings the README up to date with them.
+func show(out io.Writer) error {
+	r, err := readReport(figuresFile)
+	if err != nil {
+		return err
+	}
+	for _, g := range append(r.grids(), openings(), loads()) {
+		g.text(out)
+	}
+	return refresh()
+}
+
 // refresh writes the figures of record into the README, and draws their charts.
 func refresh() error {
 	r, err := readReport(figuresFile)
@@ -83,15 +96,44 @@ func fill(text string, r report) (string, error) {
 	return before + begin + "\n" + r.markdown() + "\n" + end + after, nil
 }
 
+// unpublished are peers that the README leaves out: floors of other peers' figures, and a second setting of rueidislock.
+var unpublished = []string{"bare-default", "rueidislock-3"}
+
+// published are the tables that readers compare: fewer figures than in tables, most of them medians alone.
+var published = []table{
+	{title: "One caller, its own key: a pair of lock and unlock", columns: []column{{"µs", "pair_us"}, {"÷ go-redis", "uncontended_pair"}, {"p99 µs", "pair_p99_us"}, {"allocations", "uncontended_allocs"},
+		{"over a link of 0.5 ms: µs", "link_pair_us"}}},
+	{title: "Many callers, each with its own key: pairs a second", medians: true, columns: []column{{"8", "own_keys_8_rate"}, {"64", "own_keys_64_rate"}, {"512", "own_keys_512_rate"}, {"64 ÷ Redisson", "jvm_rate"}}},
+	{title: "64 callers on one key: acquisitions a second, longest wait in ms, callers that starved", medians: true, columns: contendedShort("one_key", "busy_key", "link_key", "processes")},
+	{title: "Two processes in strict turns, and a server that freezes for 100 ms", medians: true, columns: []column{{"release to acquisition, µs", "turns_gap_us"}, {"never came back in 2 s", "freeze_lost"},
+		{"longest wait ms", "freeze_longest_ms"}, {"left without the lock, worst round of all", "stuck"}}},
+	{title: "A held lock", medians: true, columns: []column{{"B", "held_bytes"}, {"goroutines or threads", "held_goroutines"}, {"share of Redis' time to renew 100,000", "held_redis_share"}}},
+	{title: "A request, a key from two fields, and a guard around nothing with memlock", medians: true, columns: []column{{"HTTP µs", "http_us"}, {"gRPC µs", "grpc_us"}, {"key ns", "key_ns"}, {"guard ns", "guard_ns"}}},
+}
+
+// contendedShort are three columns for each workload on one key.
+func contendedShort(prefixes ...string) []column {
+	heads := map[string]string{"one_key": "2 ms away", "busy_key": "back at once", "link_key": "over a link", "processes": "4 processes"}
+	var all []column
+	for _, p := range prefixes {
+		all = append(all, column{heads[p], p + "_per_s"}, column{"ms", p + "_longest_ms"}, column{"starved", p + "_starved"})
+	}
+	return all
+}
+
 // markdown is a report for the README.
 func (r report) markdown() string {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "\nTaken on %s, %d rounds, on %s. The base spreads over %.0f %%.%s\n\n", r.Date, r.Rounds, r.Machine, 100*r.Base, void(r.Void))
+	fmt.Fprintf(&b, "\nTaken on %s, %d rounds, on %s.\nThe base spreads over %.0f %%.%s\n\n", r.Date, r.Rounds, r.Machine, 100*r.Base, void(r.Void))
 	fmt.Fprintf(&b, "| | version |\n|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", name, r.Versions[name])
 	}
-	for _, g := range append(r.grids(), openings(), loads()) {
+	r.ahead().markdown(&b)
+	r.missed().markdown(&b)
+	for _, t := range published {
+		g := r.grid(t)
+		g.rows = slices.DeleteFunc(g.rows, func(row []string) bool { return slices.Contains(unpublished, row[0]) })
 		g.markdown(&b)
 	}
 	fmt.Fprintln(&b)
@@ -99,6 +141,19 @@ func (r report) markdown() string {
 		fmt.Fprintf(&b, "![%s](%s/%s)\n", strings.TrimSuffix(file, ".png"), chartsDir, file)
 	}
 	return b.String()
+}
+
+// missed is the table of goals without those that are met.
+func (r report) missed() grid {
+	g := grid{head: []string{"what", "measured", "goal", "met"}}
+	for _, row := range r.goals().rows {
+		if row[len(row)-1] != "yes" {
+			g.rows = append(g.rows, row[1:])
+		}
+	}
+	all := len(r.goals().rows)
+	g.title = fmt.Sprintf("Goals: %d of %d are met, and not these", all-len(g.rows), all)
+	return g
 }
 
 // openings says how each peer is opened.

@@ -107,35 +107,36 @@ func (f figure) nearFloor() bool {
 type table struct {
 	title   string
 	columns []column
+	medians bool // without the lowest and the highest value
 }
 
 type column struct{ head, id string }
 
 // tables are those of the peers. A figure's unit is in the head of its column.
 var tables = []table{
-	{"One caller, its own key: a pair", []column{{"µs", "pair_us"}, {"÷ go-redis", "uncontended_pair"}, {"÷ bare", "uncontended_floor_ratio"}, {"p50 µs", "pair_p50_us"}, {"p99 µs", "pair_p99_us"}, {"allocations", "uncontended_allocs"}}},
-	{"The same over a link, each answer 0.5 ms later", []column{{"µs", "link_pair_us"}, {"÷ go-redis", "uncontended_link"}, {"p99 µs", "link_pair_p99_us"}}},
-	{"Many callers, each with its own key: pairs a second", []column{{"8 callers", "own_keys_8_rate"}, {"64 callers", "own_keys_64_rate"}, {"512 callers", "own_keys_512_rate"}, {"64 ÷ go-redis", "own_keys_64"}, {"64 ÷ Redisson", "jvm_rate"}}},
+	{title: "One caller, its own key: a pair", columns: []column{{"µs", "pair_us"}, {"÷ go-redis", "uncontended_pair"}, {"÷ bare", "uncontended_floor_ratio"}, {"p50 µs", "pair_p50_us"}, {"p99 µs", "pair_p99_us"}, {"allocations", "uncontended_allocs"}}},
+	{title: "The same over a link, each answer 0.5 ms later", columns: []column{{"µs", "link_pair_us"}, {"÷ go-redis", "uncontended_link"}, {"p99 µs", "link_pair_p99_us"}}},
+	{title: "Many callers, each with its own key: pairs a second", columns: []column{{"8 callers", "own_keys_8_rate"}, {"64 callers", "own_keys_64_rate"}, {"512 callers", "own_keys_512_rate"}, {"64 ÷ go-redis", "own_keys_64"}, {"64 ÷ Redisson", "jvm_rate"}}},
 	contended("64 callers on one key, each away for 2 ms after its release", "one_key", column{"÷ rueidislock", "one_key_rate"}, column{"÷ Redisson", "jvm_one_key"}),
 	contended("64 callers on one key, each back at once", "busy_key"),
 	contended("64 callers on one key over a link, each answer 0.5 ms later; 2 ms away", "link_key"),
 	contended("4 processes with 16 callers each on one key, 2 ms away", "processes", column{"÷ rueidislock", "processes_rate"}),
-	{"Two processes in strict turns", []column{{"from release to acquisition, µs", "turns_gap_us"}, {"÷ rueidislock", "turns"}}},
-	{"Commands an acquisition: sent by clients, and executed, those within scripts included", []column{{"pair", "pair_commands"}, {"executed", "pair_executed"}, {"64 on one key", "one_key_commands"}, {"executed", "one_key_executed"},
+	{title: "Two processes in strict turns", columns: []column{{"from release to acquisition, µs", "turns_gap_us"}, {"÷ rueidislock", "turns"}}},
+	{title: "Commands an acquisition: sent by clients, and executed, those within scripts included", columns: []column{{"pair", "pair_commands"}, {"executed", "pair_executed"}, {"64 on one key", "one_key_commands"}, {"executed", "one_key_executed"},
 		{"4 processes × 16", "processes_commands"}, {"executed", "processes_executed"}, {"a turn", "turns_commands"}, {"executed", "turns_executed"}}},
-	{"Held locks: memory and goroutines or threads for each", []column{{"1,000: B", "held_1000_bytes"}, {"goroutines", "held_1000_goroutines"}, {"10,000: B", "held_bytes"}, {"goroutines", "held_goroutines"},
+	{title: "Held locks: memory and goroutines or threads for each", columns: []column{{"1,000: B", "held_1000_bytes"}, {"goroutines", "held_1000_goroutines"}, {"10,000: B", "held_bytes"}, {"goroutines", "held_goroutines"},
 		{"100,000: B", "held_100000_bytes"}, {"goroutines", "held_100000_goroutines"}}},
-	{"Held locks: their renewal", []column{{"1,000: scripts/s", "held_1000_scripts"}, {"kB/s", "held_1000_traffic"}, {"share of Redis' time", "held_1000_share"}, {"10,000: scripts/s", "held_10000_scripts"}, {"kB/s", "held_10000_traffic"},
+	{title: "Held locks: their renewal", columns: []column{{"1,000: scripts/s", "held_1000_scripts"}, {"kB/s", "held_1000_traffic"}, {"share of Redis' time", "held_1000_share"}, {"10,000: scripts/s", "held_10000_scripts"}, {"kB/s", "held_10000_traffic"},
 		{"share", "held_10000_share"}, {"100,000: scripts/s", "held_100000_scripts"}, {"kB/s", "held_100000_traffic"}, {"share", "held_redis_share"}}},
-	{"64 callers on one key, and a server that is frozen for 100 ms", []column{{"never came back in 2 s", "freeze_lost"}, {"longest wait ms", "freeze_longest_ms"}}},
-	{"A request over a real connection", []column{{"HTTP µs", "http_us"}, {"gRPC µs", "grpc_us"}}},
-	{"A key from two fields", []column{{"ns", "key_ns"}}},
-	{"A guard around nothing, with memlock: by `guard.Func`, `guard.Bind`, a generated wrapper, and a lock taken by hand", []column{{"ns", "guard_ns"}}},
-	{"Callers left without the lock, the worst round", []column{{"of all workloads on one key", "stuck"}}},
+	{title: "64 callers on one key, and a server that is frozen for 100 ms", columns: []column{{"never came back in 2 s", "freeze_lost"}, {"longest wait ms", "freeze_longest_ms"}}},
+	{title: "A request over a real connection", columns: []column{{"HTTP µs", "http_us"}, {"gRPC µs", "grpc_us"}}},
+	{title: "A key from two fields", columns: []column{{"ns", "key_ns"}}},
+	{title: "A guard around nothing, with memlock: by `guard.Func`, `guard.Bind`, a generated wrapper, and a lock taken by hand", columns: []column{{"ns", "guard_ns"}}},
+	{title: "Callers left without the lock, the worst round", columns: []column{{"of all workloads on one key", "stuck"}}},
 }
 
 func contended(title, prefix string, more ...column) table {
-	return table{title, append([]column{{"acquisitions/s", prefix + "_per_s"}, {"by another caller", prefix + "_changes"}, {"release to acquisition µs", prefix + "_gap_us"}, {"p99 µs", prefix + "_gap_p99_us"},
+	return table{title: title, columns: append([]column{{"acquisitions/s", prefix + "_per_s"}, {"by another caller", prefix + "_changes"}, {"release to acquisition µs", prefix + "_gap_us"}, {"p99 µs", prefix + "_gap_p99_us"},
 		{"longest wait ms", prefix + "_longest_ms"}, {"starved of 64", prefix + "_starved"}}, more...)}
 }
 
@@ -149,6 +150,10 @@ func (r report) grid(t table) grid {
 		for _, col := range t.columns {
 			f, ok := r.find(col.id, peer)
 			some = some || ok && f.Value != nil
+			if t.medians && f.Value != nil {
+				row = append(row, number(*f.Value))
+				continue
+			}
 			row = append(row, f.cell())
 		}
 		if some {
