@@ -141,15 +141,10 @@ func figures(services []*service) string {
 	b.WriteString("| service | a lock and its release | from a release to the next holder |\n|---|---|---|\n")
 	for _, s := range services {
 		if len(s.pairs) > 0 {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.name, span(s.pairs), span(s.turns))
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.name, short(median(s.pairs)), short(median(s.turns)))
 		}
 	}
 	return b.String()
-}
-
-// span is the median of the rounds, with the lowest and the highest.
-func span(rounds []time.Duration) string {
-	return fmt.Sprintf("%s (%s to %s)", short(median(rounds)), short(slices.Min(rounds)), short(slices.Max(rounds)))
 }
 
 // short has two digits.
