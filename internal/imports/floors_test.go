@@ -66,12 +66,12 @@ var rows = map[string]row{
 	"interceptor/internal/rules":      {floor: 3, packages: []string{"guard", "guard/adapter", "lock", "keyexpr", "internal/roots", "internal/suggest", "interceptor/guardpb"}, modules: []string{protobuf}},
 	"interceptor/internal/shoppb":     {floor: 3, packages: []string{"interceptor/guardpb"}, modules: []string{grpc, protobuf}, tests: []string{"interceptor"}},
 	"jobs/internal/job":               {floor: 3, packages: []string{"guard", "guard/adapter", "keyexpr"}},
-	"test/jobtest":                    {floor: 4, packages: []string{"guard", "guard/guardtest", "internal/redistest", "lock", "redisson"}, tests: []string{"test/jobtest"}}, // modules below jobs
+	"jobs/jobtest":                    {floor: 4, packages: []string{"guard", "guard/guardtest", "internal/redistest", "lock", "redisson"}, tests: []string{"jobs/jobtest"}}, // modules below jobs
 	"demo":                            {floor: 4, packages: []string{"guard", "redisson"}, modules: []string{miniredis}},
 	"console":                         {floor: 4, packages: []string{"guard", "guard/adapter", "lock", "redisson"}},
 	"internal/sim":                    {floor: 2, packages: []string{"internal/redistest"}, modules: []string{miniredis}, tests: []string{"redisson"}},
 	"internal/doctest":                {tests: []string{"internal/doctest"}},
-	"internal/redistest":              {floor: 1, packages: []string{"internal/services"}, modules: []string{goredis, miniredis}, tests: []string{"redisson", "redisson/interop", "redisson/internal/pubsub", "lock/setnxlock", "guard", "middleware/idempotency", "console", "internal/doctest", "internal/reply", "internal/sim", "test/jobtest"}},
+	"internal/redistest":              {floor: 1, packages: []string{"internal/services"}, modules: []string{goredis, miniredis}, tests: []string{"redisson", "redisson/interop", "redisson/internal/pubsub", "lock/setnxlock", "guard", "middleware/idempotency", "console", "internal/doctest", "internal/reply", "internal/sim", "jobs/jobtest"}},
 	"middleware/internal/adaptertest": {floor: 4, packages: []string{"guard/guardtest", "lock", "lock/memlock"}, modules: []string{gin}, tests: []string{"middleware", "middleware/ginguard"}},
 	"internal/scenario":               {floor: 3, tests: []string{"guard", "middleware", "middleware/ginguard", "middleware/internal/adaptertest", "interceptor"}},
 	"internal/services":               {floor: 0},

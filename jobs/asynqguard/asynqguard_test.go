@@ -15,8 +15,8 @@ import (
 	"github.com/latchkey-go/latchkey/guard/guardtest"
 	"github.com/latchkey-go/latchkey/internal/redistest"
 	"github.com/latchkey-go/latchkey/jobs/asynqguard"
+	"github.com/latchkey-go/latchkey/jobs/jobtest"
 	"github.com/latchkey-go/latchkey/lock/memlock"
-	"github.com/latchkey-go/latchkey/test/jobtest"
 )
 
 func TestBehaviours(t *testing.T) {

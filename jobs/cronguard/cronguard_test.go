@@ -16,8 +16,8 @@ import (
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/guard/guardtest"
 	"github.com/latchkey-go/latchkey/jobs/cronguard"
+	"github.com/latchkey-go/latchkey/jobs/jobtest"
 	"github.com/latchkey-go/latchkey/lock/memlock"
-	"github.com/latchkey-go/latchkey/test/jobtest"
 )
 
 // job is one that is due at each tick until it has succeeded.

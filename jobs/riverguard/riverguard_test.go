@@ -17,9 +17,9 @@ import (
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/guard/guardtest"
 	"github.com/latchkey-go/latchkey/internal/services"
+	"github.com/latchkey-go/latchkey/jobs/jobtest"
 	"github.com/latchkey-go/latchkey/jobs/riverguard"
 	"github.com/latchkey-go/latchkey/lock/memlock"
-	"github.com/latchkey-go/latchkey/test/jobtest"
 )
 
 // settle are the arguments of a job.

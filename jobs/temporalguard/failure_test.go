@@ -14,9 +14,9 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/guard/guardtest"
+	"github.com/latchkey-go/latchkey/jobs/jobtest"
 	"github.com/latchkey-go/latchkey/jobs/temporalguard"
 	"github.com/latchkey-go/latchkey/lock/memlock"
-	"github.com/latchkey-go/latchkey/test/jobtest"
 )
 
 var errOwn = errors.New("the work's own error")

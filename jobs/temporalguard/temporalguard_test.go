@@ -22,10 +22,10 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/guard/guardtest"
+	"github.com/latchkey-go/latchkey/jobs/jobtest"
 	"github.com/latchkey-go/latchkey/jobs/temporalguard"
 	"github.com/latchkey-go/latchkey/lock"
 	"github.com/latchkey-go/latchkey/lock/memlock"
-	"github.com/latchkey-go/latchkey/test/jobtest"
 )
 
 // newSuite returns a suite that logs nothing.

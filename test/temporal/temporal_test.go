@@ -23,9 +23,9 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/guard/guardtest"
+	"github.com/latchkey-go/latchkey/jobs/jobtest"
 	"github.com/latchkey-go/latchkey/jobs/temporalguard"
 	"github.com/latchkey-go/latchkey/lock"
-	"github.com/latchkey-go/latchkey/test/jobtest"
 )
 
 // newClient returns a client of a server of its own.

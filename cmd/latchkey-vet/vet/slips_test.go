@@ -160,7 +160,7 @@ func saidAtStart(t *testing.T, dir, text string) (said []string) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1", "-v", "-run", "^TestSaid$", "-overlay", overlay, "./" + dir}, flags...)...)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "-run", "^TestSaid$", "-overlay", overlay, "./"+dir)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	if err != nil {

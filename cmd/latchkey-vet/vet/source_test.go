@@ -52,7 +52,7 @@ var theWorld = sync.OnceValues(func() (*world, error) {
 		note(imports, pkg.Imports)
 	}
 	pkgs, err := packages.Load(&packages.Config{
-		Mode: packages.NeedName | packages.NeedExportFile | packages.NeedImports | packages.NeedDeps, Dir: root, BuildFlags: flags,
+		Mode: packages.NeedName | packages.NeedExportFile | packages.NeedImports | packages.NeedDeps, Dir: root,
 	}, slices.Sorted(maps.Keys(imports))...)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io/fs"
 	"log"
 	"os"
 	"os/exec"
@@ -59,24 +58,28 @@ func main() {
 	}
 }
 
-// find returns the suites: those of the root module that are about other services, and each module below lock, examples/switch, jobs and
-// test/temporal.
+// find returns the suites: those that are about other services, on the modules below lock and jobs, and what takes minutes to compile.
 func find(root string) ([]suite, error) {
 	suites := []suite{
 		{".", []string{"./lock/leases", "./lock/setnxlock", "./internal/services"}},
 		{".", []string{"./redisson/interop", "-parallel=24", "-run", "^TestInterop/setnx"}},
+		{"examples/switch", []string{"."}},
+		{"examples/frameworks", []string{"-race=false", "./..."}},
+		{"test/setnxlock", []string{"."}},
+		{"test/temporal", []string{"."}},
+		{"test/docs", []string{"-race=false", "."}},
 	}
-	for _, below := range []string{"lock", "examples/switch", "jobs", "test/temporal"} {
-		err := filepath.WalkDir(filepath.Join(root, below), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.Name() != "go.mod" {
-				return err
-			}
-			dir, err := filepath.Rel(root, filepath.Dir(path))
-			suites = append(suites, suite{dir, []string{"./..."}})
-			return err
-		})
+	for _, pattern := range []string{"lock/*/go.mod", "jobs/*/go.mod"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return nil, err
+		}
+		for _, file := range files {
+			dir, err := filepath.Rel(root, filepath.Dir(file))
+			if err != nil {
+				return nil, err
+			}
+			suites = append(suites, suite{dir, []string{"./..."}})
 		}
 	}
 	return suites, nil

@@ -1,5 +1,0 @@
-//go:build !race
-
-package vet_test
-
-var flags []string

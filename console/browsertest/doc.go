@@ -1,9 +1,0 @@
-// Package browsertest opens the console in a real browser: Chromium without a window, on a real Redis. Its tests are skipped
-// where there is no Chromium or no redis-server, and fail instead if LATCHKEY_REQUIRE names chromium or redis. They install
-// nothing.
-//
-//	go -C console/browsertest test -count=1 .
-//	go -C console/browsertest test -count=1 -run Pictures -pictures ../../docs/operations/img .
-//
-// LATCHKEY_CHROMIUM is the path of the browser; without it, PATH is searched.
-package browsertest

@@ -1,3 +1,0 @@
-// Package check has no code but its tests. They type the commands of the documents in the folders beside this one, and hold the code in
-// them against the files that it is quoted from.
-package check
