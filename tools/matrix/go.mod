@@ -1,3 +1,0 @@
-module github.com/latchkey-go/latchkey/tools/matrix
-
-go 1.26.0
