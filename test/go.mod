@@ -4,7 +4,7 @@ go 1.26.0
 
 replace (
 	github.com/latchkey-go/latchkey => ..
-	github.com/latchkey-go/latchkey/examples/routers => ../examples/routers
+	github.com/latchkey-go/latchkey/examples => ../examples
 	github.com/latchkey-go/latchkey/interceptor/connectguard => ../interceptor/connectguard
 	github.com/latchkey-go/latchkey/jobs/temporalguard => ../jobs/temporalguard
 	github.com/latchkey-go/latchkey/lock/etcdlock => ../lock/etcdlock
@@ -37,7 +37,7 @@ require (
 	github.com/labstack/echo/v4 v4.16.0
 	github.com/labstack/echo/v5 v5.4.5
 	github.com/latchkey-go/latchkey v0.0.0
-	github.com/latchkey-go/latchkey/examples/routers v0.0.0-00010101000000-000000000000
+	github.com/latchkey-go/latchkey/examples v0.0.0-00010101000000-000000000000
 	github.com/latchkey-go/latchkey/interceptor/connectguard v0.0.0-00010101000000-000000000000
 	github.com/latchkey-go/latchkey/jobs/temporalguard v0.0.0-00010101000000-000000000000
 	github.com/latchkey-go/latchkey/lock/etcdlock v0.0.0-00010101000000-000000000000
@@ -169,7 +169,7 @@ require (
 	github.com/nexus-rpc/sdk-go v0.5.1 // indirect
 	github.com/olivere/elastic/v7 v7.0.32 // indirect
 	github.com/opentracing/opentracing-go v1.2.0 // indirect
-	github.com/pelletier/go-toml/v2 v2.2.4 // indirect
+	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect

@@ -1,7 +1,7 @@
 // Counter adds to a counter that can only be read and written: the classic lost update, with and without a guard.
 //
-//	go run ./examples/counter                                   # with locks of this process
-//	go run ./examples/counter --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples run ./counter                                   # with locks of this process
+//	go -C examples run ./counter --redis redis://localhost:6379     # with locks that other machines see
 package main
 
 import (

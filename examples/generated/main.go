@@ -1,9 +1,9 @@
 // Generated sells the seats of a cinema. Its locks are declared in comments above the methods of an interface, and
 // latchkey-gen writes the code that takes them.
 //
-//	go -C examples/generated generate .                              # writes boxoffice_latchkey.go
-//	go -C examples/generated run .                                   # with locks of this process
-//	go -C examples/generated run . --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples generate ./generated                              # writes boxoffice_latchkey.go
+//	go -C examples run ./generated                                   # with locks of this process
+//	go -C examples run ./generated --redis redis://localhost:6379     # with locks that other machines see
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Ginuser guards a wallet behind gin: one request at a time for each logged-in user, whatever the client sends.
 //
-//	go run ./examples/ginuser                                   # with locks of this process
-//	go run ./examples/ginuser --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples run ./ginuser                                   # with locks of this process
+//	go -C examples run ./ginuser --redis redis://localhost:6379     # with locks that other machines see
 //	curl -i -u alice:wonderland -X POST localhost:8080/wallet/spend/30
 package main
 

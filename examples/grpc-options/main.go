@@ -1,7 +1,7 @@
 // Grpc-options sells a stock over gRPC, whose methods say in their .proto file which lock they need: see stockpb/stock.proto.
 //
-//	go run ./examples/grpc-options                                   # with locks of this process
-//	go run ./examples/grpc-options --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples run ./grpc-options                                   # with locks of this process
+//	go -C examples run ./grpc-options --redis redis://localhost:6379     # with locks that other machines see
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Jobs runs a job on a schedule, once for each tick, on however many instances: with robfig/cron and with gocron.
 //
-//	go -C examples/jobs run .                                   # with locks of this process
-//	go -C examples/jobs run . --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples run ./jobs                                   # with locks of this process
+//	go -C examples run ./jobs --redis redis://localhost:6379     # with locks that other machines see
 package main
 
 import (

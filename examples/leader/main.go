@@ -1,7 +1,7 @@
 // Leader has one of several processes do the work, and another one when that is gone.
 //
-//	go run ./examples/leader                                   # with locks of this process
-//	go run ./examples/leader --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples run ./leader                                   # with locks of this process
+//	go -C examples run ./leader --redis redis://localhost:6379     # with locks that other machines see
 //
 // Here three candidates stand, and each retires when it has written three entries. A process that stood still goes on before it hears that
 // another one leads. So each lead has a token, and the journal refuses what comes with one below the newest that it has seen. The test has

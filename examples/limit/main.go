@@ -1,8 +1,8 @@
 // Limit bounds what calls use of something scarce, a licence or a slow partner's API, counted over all machines: how many at once, how many of them for
 // one customer, and how often.
 //
-//	go run ./examples/limit                                   # with locks of this process
-//	go run ./examples/limit --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples run ./limit                                   # with locks of this process
+//	go -C examples run ./limit --redis redis://localhost:6379     # with locks that other machines see
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Once sets something up exactly once, however many instances start at the same time: a schema, a bucket, a first user.
 //
-//	go run ./examples/once                                   # with locks of this process
-//	go run ./examples/once --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples run ./once                                   # with locks of this process
+//	go -C examples run ./once --redis redis://localhost:6379     # with locks that other machines see
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Command routers sells from one stock behind three routers at once: net/http's mux, chi and two versions of echo. It runs by
 //
-//	go -C examples/routers run .
+//	go -C examples run ./routers
 //
 // All of them guard the same handler with the same declaration, and so exclude each other: for one tenant and product, one
 // sale at a time. The key is made of what authentication found out and of a value in the path.

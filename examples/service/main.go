@@ -1,7 +1,7 @@
 // Service declares the locks of a warehouse where its methods are declared, in the tags of a struct of functions.
 //
-//	go run ./examples/service                                   # with locks of this process
-//	go run ./examples/service --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples run ./service                                   # with locks of this process
+//	go -C examples run ./service --redis redis://localhost:6379     # with locks that other machines see
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Submit takes orders over HTTP, each once, however often an impatient client sends it and to whichever instance. It needs a Redis at
 // localhost:6379, and docs/idempotency.md walks through it:
 //
-//	go run ./examples/submit
+//	go -C examples run ./submit
 //	curl -i -u ann:secret -H 'Idempotency-Key: 7f9c' -d '{"item": "tea"}' localhost:8080/orders
 package main
 

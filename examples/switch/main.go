@@ -1,9 +1,9 @@
 // Switch sells the seats of a show from several processes, with one lock service or another. Its guards are the same for all of them:
 //
-//	go -C examples/switch run . -locker memory
-//	go -C examples/switch run . -locker etcd                                      # embedded, in a process of its own
-//	go -C examples/switch run . -locker postgres -start                           # starts a private server
-//	go -C examples/switch run . -locker redis -addr redis://localhost:6379
+//	go -C examples run ./switch -locker memory
+//	go -C examples run ./switch -locker etcd                                      # embedded, in a process of its own
+//	go -C examples run ./switch -locker postgres -start                           # starts a private server
+//	go -C examples run ./switch -locker redis -addr redis://localhost:6379
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Transaction puts a guard around a database transaction, and a fencing token into the row that it protects.
 //
-//	go -C examples/transaction run .                                   # with locks of this process
-//	go -C examples/transaction run . --redis redis://localhost:6379     # with locks that other machines see
+//	go -C examples run ./transaction                                   # with locks of this process
+//	go -C examples run ./transaction --redis redis://localhost:6379     # with locks that other machines see
 //
 // The guard stands outside of the commit: a lock that is given back before the commit lets the next caller read what is not
 // there yet. The token is for the rest of the risk. A process that stood still past its lease goes on when another has the

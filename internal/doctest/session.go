@@ -136,8 +136,8 @@ func (sh *shell) play(ctx context.Context, dir, port, own, session string) (outp
 	commands := map[string]string{
 		"redis-cli":    `exec ` + sh.redisCLI + ` --no-raw -p ` + port + ` "$@"`,
 		"redis-server": `exec ` + sh.server + ` --port ` + port + ` --bind 127.0.0.1 --logfile server.log "$@" --daemonize no`,
-		"go": `[ "$1" = run ] || { cd ` + sh.Root + ` && exec ` + sh.goCommand + ` "$@"; }` + "\nprogram=" + dir + `/$(basename "$2").program` + "\n" +
-			sh.goCommand + ` build -C ` + sh.Root + ` -overlay ` + dir + `/overlay.json -o "$program" "$2" && shift 2 && exec "$program" "$@"`,
+		"go": "at=" + sh.Root + "\n" + `[ "$1" != -C ] || { at=$at/$2 && shift 2; }; [ "$1" = run ] || { cd "$at" && exec ` + sh.goCommand + ` "$@"; }` + "\nprogram=" + dir + `/$(basename "$2").program` + "\n" +
+			sh.goCommand + ` build -C "$at" -overlay ` + dir + `/overlay.json -o "$program" "$2" && shift 2 && exec "$program" "$@"`,
 	}
 	for _, folder := range sh.Tools {
 		tool := filepath.Base(folder)
@@ -157,7 +157,7 @@ func (sh *shell) play(ctx context.Context, dir, port, own, session string) (outp
 			continue
 		}
 		fmt.Fprintf(&script, "cat <<'latchkey'\n%slatchkey\n%s", line, addresses.Replace(command))
-		if strings.HasPrefix(command, "go run ") && strings.HasSuffix(command, "&\n") { // a server: whoever reads waits until it listens
+		if running.MatchString(command) && strings.HasSuffix(command, "&\n") { // a server: whoever reads waits until it listens
 			fmt.Fprintf(&script, "for i in $(seq 600); do (exec 3<>/dev/tcp/127.0.0.1/%s) 2>refused && break; sleep 0.1; done\n", own)
 		}
 	}
@@ -178,13 +178,13 @@ func (sh *shell) play(ctx context.Context, dir, port, own, session string) (outp
 	return regexp.MustCompile(`(?m)^(session: line |redis: \d{4}/).*\n`).ReplaceAllString(seen, ""), err
 }
 
-var running = regexp.MustCompile(`\bgo run (\./[^\s;]+)`)
+var running = regexp.MustCompile(`\bgo (?:-C (\S+) )?run (\./[^\s;]+)`)
 
 // overlay writes the files of the programs that a session runs once more, with the addresses of this session, for go's flag -overlay.
 func (sh *shell) overlay(dir, port, own, session string) error {
 	replaced := map[string]string{}
 	for _, m := range running.FindAllStringSubmatch(session, -1) {
-		files, err := filepath.Glob(filepath.Join(sh.Root, m[1], "*.go"))
+		files, err := filepath.Glob(filepath.Join(sh.Root, m[1], m[2], "*.go"))
 		if err != nil {
 			return err
 		}

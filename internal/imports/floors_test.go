@@ -32,8 +32,7 @@ const (
 	rpc       = "google.golang.org/genproto/googleapis/rpc"
 )
 
-// rows is the plan of the house. A new package needs a row here; examples and benchmarks need none, as they may import
-// everything.
+// rows is the plan of the house. A new package needs a row here.
 var rows = map[string]row{
 	"lock":                            {floor: 0},
 	"lock/memlock":                    {floor: 1, packages: []string{"lock", "internal/clock", "internal/lazyctx", "internal/queue"}},
@@ -94,10 +93,8 @@ func fault(from, to string, test bool) string {
 	r, t := rows[from], rows[to]
 	test = test || len(r.tests) > 0
 	switch {
-	case program(from), from == to:
+	case from == to:
 		return ""
-	case program(to):
-		return fmt.Sprintf("%s imports %s: nothing imports examples and benchmarks", from, to)
 	case len(t.tests) > 0:
 		return kitFault(from, to, test)
 	case slices.Contains(r.packages, to), test && (slices.Contains(testPackages, to) || below(to, r.floor)):
@@ -125,22 +122,16 @@ func kitFault(from, kit string, test bool) string {
 	if test && slices.Contains(users, from) {
 		return ""
 	}
-	return fmt.Sprintf("%s imports %s: that is for the tests of %s, for examples and benchmarks", from, kit, list(users))
+	return fmt.Sprintf("%s imports %s: that is for the tests of %s, and for modules below the root", from, kit, list(users))
 }
 
 // moduleFault is fault for an import of another module.
 func moduleFault(from, mod string, test bool) string {
 	r := rows[from]
-	if program(from) || slices.Contains(r.modules, mod) || test && slices.Contains(testModules, mod) {
+	if slices.Contains(r.modules, mod) || test && slices.Contains(testModules, mod) {
 		return ""
 	}
 	return fmt.Sprintf("%s imports %s: of other modules, its row in internal/imports allows %s", from, mod, list(r.modules))
-}
-
-// program reports whether pkg is among those that may import everything and that nothing imports.
-func program(pkg string) bool {
-	top, _, _ := strings.Cut(pkg, "/")
-	return top == "examples" || top == "benchmarks"
 }
 
 func below(pkg string, floor int) bool {
@@ -195,8 +186,8 @@ func TestFault(t *testing.T) {
 		{"middleware/internal/adaptertest", "middleware", false, ""},
 		{"middleware/internal/adaptertest", "lock/memlock", false, ""},
 		{"middleware/internal/adaptertest", "middleware/ginguard", true, ""},
-		{"examples/quickstart", "middleware/ginguard", false, ""},
-		{"guard", "examples/quickstart", true, "nothing imports examples"},
+		{"guard", "demo", true, "goes up from floor 2 to floor 4"},
+		{"guard", "examples/counter", true, "it has no row"},
 		{"guard", "lantern", true, "it has no row"},
 	} {
 		got := fault(tt.from, tt.to, tt.test)
@@ -218,7 +209,6 @@ func TestModuleFault(t *testing.T) {
 		{"guard", otel + "/sdk", true, ""},
 		{"lock", goredis, false, "allows none"},
 		{"middleware", gin, true, "allows none"},
-		{"examples/quickstart", gin, false, ""},
 	} {
 		got := moduleFault(tt.from, tt.mod, tt.test)
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {

@@ -25,7 +25,7 @@ var allowed = map[string]string{
 	gin:                  "middleware/ginguard adapts to it",
 	goredis:              "redisson talks to Redis through the client that its users have",
 	grpc:                 "interceptor adapts to it",
-	miniredis:            "an embedded Redis, for the quickstart and for tests where there is no server",
+	miniredis:            "an embedded Redis, for the demo and for tests where there is no server",
 	otel:                 "guard's spans and metrics, and redisson's metrics: attributes",
 	otel + "/metric":     "guard's metrics, and redisson's: held, lost, renewed and asked are known only there",
 	otel + "/trace":      "guard's spans",
@@ -40,7 +40,7 @@ func TestImports(t *testing.T) {
 	requirements := requirements(t)
 	strangers := map[string]bool{}
 	for _, imp := range imports(t) {
-		if _, known := rows[imp.from]; !known && !program(imp.from) {
+		if _, known := rows[imp.from]; !known {
 			strangers[imp.from] = true
 			continue
 		}

@@ -1,7 +1,7 @@
 // Command grpc serves a bank whose transfers are made one at a time for each account. docs/start/grpc.md walks through it.
 //
-//	go run ./examples/start/grpc              # serve
-//	go run ./examples/start/grpc a b 100      # transfer 100 cents from a to b
+//	go -C examples run ./start/grpc              # serve
+//	go -C examples run ./start/grpc a b 100      # transfer 100 cents from a to b
 package main
 
 import (

@@ -4,16 +4,15 @@ package rpc
 import (
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/interceptor"
+	"github.com/latchkey-go/latchkey/interceptor/internal/shoppb"
 	"github.com/latchkey-go/latchkey/lock"
-
-	"github.com/latchkey-go/latchkey/examples/quickstart/bankpb"
 )
 
 type request struct{ Account string }
 
 func rules(l lock.Locker) {
-	transfer := guard.Must(guard.New(l, guard.Name("transfer"), guard.Key("account:#{req.fromm}"))) // want `interceptor: method "/latchkey.examples.bank.v1.Bank/Transfer": guard "transfer": key: keyexpr: unknown field fromm of TransferRequest`
-	_, _ = interceptor.New(interceptor.Method(bankpb.Bank_Transfer_FullMethodName, transfer))
+	list := guard.Must(guard.New(l, guard.Name("list"), guard.Key("order:#{req.order_idd}"))) // want `interceptor: method "/latchkey.test.shop.v1.Shop/List": guard "list": key: keyexpr: unknown field order_idd of OrderRequest`
+	_, _ = interceptor.New(interceptor.Method(shoppb.Shop_List_FullMethodName, list))
 	header := guard.Must(guard.New(l, guard.Name("header"), guard.Key("account:#{header.tenant}"))) // want `unknown name header`
 	_, _ = interceptor.New(interceptor.Method("/shop.v1.Basket/Put", header, interceptor.Request[*request]()))
 	_, _ = interceptor.New(interceptor.Method("/shop.v1.Basket/Get", header)) // of no type that is known
