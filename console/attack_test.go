@@ -167,6 +167,7 @@ func TestTwoHundredPages(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer leave()
+	begun := time.Now()
 	total, counts := asked(t, servers, func() {
 		for range pages {
 			all.Go(func() {
@@ -187,6 +188,7 @@ func TestTwoHundredPages(t *testing.T) {
 		}
 		<-time.After(seconds * time.Second)
 	})
+	took := time.Since(begun).Seconds() // on a busy machine, more than it was asked for
 	live := 0
 	for range pages {
 		switch status := <-statuses; status {
@@ -197,8 +199,8 @@ func TestTwoHundredPages(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 	}
-	if live != mostStreams || total > 5*seconds || total == 0 {
-		t.Errorf("%d live views, and %d questions in %d s, want %d and %d at most: %s", live, total, seconds, mostStreams, 5*seconds, counts)
+	if live != mostStreams || float64(total) > 5*took || total == 0 {
+		t.Errorf("%d live views, and %d questions in %.1f s, want %d and 5 a second at most: %s", live, total, took, mostStreams, counts)
 	}
 }
 
