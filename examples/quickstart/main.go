@@ -1,6 +1,6 @@
 // Quickstart is a small bank behind gin and gRPC, whose endpoints are guarded in each of Latchkey's spellings.
 //
-//	go -C examples run ./quickstart           serve, and print lines to try
+//	go -C examples run ./quickstart            serve, and print lines to try
 //	go -C examples run ./quickstart -console   see locks and guards on a page, while requests keep coming
 //
 // It brings a Redis of its own; --redis or LATCHKEY_REDIS_URL names another. Read guards.go first.
