@@ -10,7 +10,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
 
-// The declaration at the end of declaring.md prints as it says there.
+// The declaration of declaring.md prints as it says there.
 func TestDeclarationPrintsAsItSays(t *testing.T) {
 	locker := memlock.New()
 	pay := guard.Must(guard.New(locker,
