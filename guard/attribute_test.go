@@ -26,7 +26,7 @@ var spellings = map[string]struct {
 	"Key":       {"order:#{req.ID}", Key("order:#{req.ID}"), "key=order:#{req.ID}", `"key":"order:#{req.ID}"`},
 	"When":      {"req.A == ';'", When("req.A == ';'"), "when=req.A == ';'", `"when":"req.A == ';'"`},
 	"Kind":      {lock.Fair, Fair(), "kind=fair", `"kind":"fair"`},
-	"Wait":      {Forever, WaitForever(), "wait=forever", `"wait":"forever"`},
+	"Wait":      {Forever, Wait(Forever), "wait=forever", `"wait":"forever"`},
 	"Lease":     {90 * time.Minute, Lease(90 * time.Minute), "lease=1h30m", `"lease":"1h30m"`},
 	"LeaseFrom": {"#{req.A ?? ';'}", LeaseFrom("#{req.A ?? ';'}"), "lease=#{req.A ?? ';'}", `"lease":"#{req.A ?? ';'}"`},
 	"MaxHold":   {time.Hour, MaxHold(time.Hour), "max-hold=1h", `"max-hold":"1h"`},

@@ -309,7 +309,7 @@ func TestBindWithoutTheFallbackOfAll(t *testing.T) {
 	instead := errors.New("instead")
 	l := newSpy()
 	l.refuse = map[string]error{"order:7": lock.ErrBusy}
-	g := guard.Must(guard.New(l, guard.FallbackAction(func(context.Context, Order, error) error { return instead })))
+	g := guard.Must(guard.New(l, guard.Fallback(func(context.Context, Order, error) error { return instead })))
 	if err := guard.Bind(g, &api); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestOneAtATime(t *testing.T) {
 			time.Sleep(time.Minute)
 			running--
 			return "settled " + o.ID, nil
-		}, guard.WaitForever())
+		}, guard.Wait(guard.Forever))
 		var calls sync.WaitGroup
 		for range 3 {
 			calls.Go(func() {
@@ -275,7 +275,7 @@ func TestOwnDeadline(t *testing.T) {
 func TestRequest(t *testing.T) {
 	l := newSpy()
 	settle, _ := guarded(t, l, settled,
-		guard.Limit(3), guard.WaitForever(), guard.Lease(time.Minute), guard.MaxHold(time.Hour))
+		guard.Limit(3), guard.Wait(guard.Forever), guard.Lease(time.Minute), guard.MaxHold(time.Hour))
 	if _, err := settle(t.Context(), Order{ID: "7"}); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestDrain(t *testing.T) {
 			time.Sleep(time.Minute)
 			left = context.WithoutCancel(ctx)
 			return inner(ctx, Order{ID: "8"})
-		}, guard.In(reg), guard.WaitForever(), guard.Busy(guard.RunUnlocked))
+		}, guard.In(reg), guard.Wait(guard.Forever), guard.Busy(guard.RunUnlocked))
 		errs := make(chan error, 2)
 		for range 2 {
 			go func() { _, err := settle(t.Context(), Order{ID: "7"}); errs <- err }()
@@ -236,7 +236,7 @@ func TestDrainKnowsWhatACallLeftBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inner := guard.Must(guard.Func(guard.Must(guard.New(l, guard.In(reg), guard.Name("inner"), guard.Key("inner:#{req.ID}"), guard.WaitForever())), settled))
+		inner := guard.Must(guard.Func(guard.Must(guard.New(l, guard.In(reg), guard.Name("inner"), guard.Key("inner:#{req.ID}"), guard.Wait(guard.Forever))), settled))
 		var left context.Context
 		outer := guard.Must(guard.Func(guard.Must(guard.New(l, guard.In(reg), guard.Name("outer"), guard.Key("outer:#{req.ID}"))),
 			func(ctx context.Context, _ Order) (string, error) { left = context.WithoutCancel(ctx); return "", nil }))

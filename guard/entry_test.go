@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -83,6 +84,52 @@ func TestTry(t *testing.T) {
 	}
 }
 
+func TestTryJobTellsWhetherItRan(t *testing.T) {
+	l := newSpy()
+	down := errors.New("down")
+	for _, tt := range []struct {
+		name   string
+		opts   []guard.Option
+		refuse error
+		ran    bool
+		err    error
+	}{
+		{"done", nil, nil, true, errOwn},
+		{"skipped", opts{guard.Busy(guard.Skip)}, lock.ErrBusy, false, nil},
+		{"refused", nil, lock.ErrBusy, false, guard.ErrBusy},
+		{"unlocked", opts{guard.Outage(guard.RunUnlocked)}, down, true, errOwn},
+		{"fallback", opts{guard.Fallback(func(context.Context, error) error { return nil })}, down, false, nil},
+	} {
+		l.refuse = map[string]error{"nightly": tt.refuse}
+		g := guard.Must(guard.New(l, append(tt.opts, guard.Name("report"), guard.Key("nightly"))...))
+		ran, err := guard.Must(guard.TryJob(g, func(context.Context) error { return errOwn }))(t.Context())
+		if ran != tt.ran || !errors.Is(err, tt.err) {
+			t.Errorf("%s: %v, %v, want %v, %v", tt.name, ran, err, tt.ran, tt.err)
+		}
+	}
+}
+
+// instead is a type of its own, which Fallback takes as what it is made of.
+type instead func(context.Context, Order, error) error
+
+// A function with several arguments has a fallback, too.
+func TestFallbackOfSeveralArguments(t *testing.T) {
+	l := newSpy()
+	l.refuse = map[string]error{"a:1": lock.ErrBusy}
+	api := struct {
+		Move func(ctx context.Context, from string, n int) (string, error) `guard:"#{from}:#{n}; args=from,n"`
+	}{func(context.Context, string, int) (string, error) { t.Error("ran"); return "", nil }}
+	g := guard.Must(guard.New(l, guard.Fallback(func(_ context.Context, from string, n int, refused error) (string, error) {
+		return fmt.Sprint(from, n), refused
+	})))
+	if err := guard.Bind(g, &api); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := api.Move(t.Context(), "a", 1); got != "a1" || !errors.Is(err, guard.ErrBusy) {
+		t.Errorf("Move = %q, %v, want the fallback's result", got, err)
+	}
+}
+
 func TestFallbacksOfActionAndJob(t *testing.T) {
 	l := newSpy()
 	l.refuse = map[string]error{"order:7": lock.ErrBusy, "nightly": lock.ErrBusy}
@@ -93,13 +140,13 @@ func TestFallbacksOfActionAndJob(t *testing.T) {
 		return errOwn
 	}
 	drop := guard.Must(guard.Action(guard.Must(guard.New(l, guard.Name("drop"), guard.Key("order:#{req.ID}"),
-		guard.FallbackAction(func(_ context.Context, _ Order, err error) error { return reason(err) }))),
+		guard.Fallback(instead(func(_ context.Context, _ Order, err error) error { return reason(err) })))),
 		func(context.Context, Order) error { t.Error("ran"); return nil }))
 	if err := drop(t.Context(), Order{ID: "7"}); err != errOwn {
 		t.Errorf("drop = %v, want the fallback's error", err)
 	}
 	report := guard.Must(guard.Job(guard.Must(guard.New(l, guard.Name("report"), guard.Key("nightly"),
-		guard.FallbackJob(func(_ context.Context, err error) error { return reason(err) }))),
+		guard.Fallback(func(_ context.Context, err error) error { return reason(err) }))),
 		func(context.Context) error { t.Error("ran"); return nil }))
 	if err := report(t.Context()); err != errOwn {
 		t.Errorf("report = %v, want the fallback's error", err)
@@ -107,7 +154,7 @@ func TestFallbacksOfActionAndJob(t *testing.T) {
 	api := struct {
 		Drop func(context.Context, Order) error `guard:"order:#{req.ID}"`
 	}{func(context.Context, Order) error { t.Error("ran"); return nil }}
-	if err := guard.Bind(guard.Must(guard.New(l, guard.FallbackAction(func(_ context.Context, _ Order, err error) error { return reason(err) }))), &api); err != nil {
+	if err := guard.Bind(guard.Must(guard.New(l, guard.Fallback(func(_ context.Context, _ Order, err error) error { return reason(err) }))), &api); err != nil {
 		t.Fatal(err)
 	}
 	if err := api.Drop(t.Context(), Order{ID: "7"}); err != errOwn {

@@ -93,6 +93,26 @@ func ExampleTry() {
 	// {false {} <nil>}
 }
 
+// One of two processes at the same time does the job, and the other one knows that it did not.
+func ExampleTryJob() {
+	locker := memlock.New()
+	g := guard.Must(guard.New(locker, guard.Name("report"), guard.Key("nightly-report"), guard.Busy(guard.Skip)))
+	report := guard.Must(guard.TryJob(g, func(context.Context) error {
+		fmt.Println("reporting")
+		return nil
+	}))
+
+	ctx := context.Background()
+	fmt.Println(report(ctx))
+	hold := guard.Must(locker.Acquire(ctx, lock.Request{Key: "nightly-report"}))
+	fmt.Println(report(ctx))
+	_ = hold.Release(ctx)
+	// Output:
+	// reporting
+	// true <nil>
+	// false <nil>
+}
+
 // A method with arguments of its own gives them names, which its templates use.
 func ExampleBind_args() {
 	type Bank struct {

@@ -30,7 +30,7 @@ func TestFloodIsBusyAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settle, _ := guarded(t, client, settled, guard.WaitForever())
+	settle, _ := guarded(t, client, settled, guard.Wait(guard.Forever))
 	results := make(chan error, calls)
 	ctx, hangUp := context.WithTimeout(t.Context(), 20*time.Second)
 	defer hangUp()

@@ -39,14 +39,22 @@ func Action[Req any](g *Guard, fn func(context.Context, Req) error) (func(contex
 	return action[Req]{f}.call, nil
 }
 
-// Job is Func for a function without a request and a result, such as a scheduled task. Its key reads nothing.
+// Job is Func for a function without a request and a result, such as a scheduled task. Its key reads nothing. TryJob says whether it ran.
 func Job(g *Guard, fn func(context.Context) error) (func(context.Context) error, error) {
-	work := func(ctx context.Context, _ none) (none, error) { return none{}, fn(ctx) }
-	f, err := newFunction(entryPoint{"Job", nil, reflect.TypeFor[func(context.Context, error) error](), fn == nil}, g, work)
+	f, err := newJob("Job", g, fn)
 	if err != nil {
 		return nil, err
 	}
 	return job{f}.call, nil
+}
+
+// TryJob is Job for callers that need to know whether fn was called: ran is false where the job was dropped, or a fallback ran instead.
+func TryJob(g *Guard, fn func(context.Context) error) (func(context.Context) (ran bool, err error), error) {
+	f, err := newJob("TryJob", g, fn)
+	if err != nil {
+		return nil, err
+	}
+	return job{f}.try, nil
 }
 
 // A Result is what a function guarded by Try did.
@@ -69,6 +77,12 @@ func Try[Req, Res any](g *Guard, fn func(context.Context, Req) (Res, error)) (fu
 		return nil, err
 	}
 	return f.try, nil
+}
+
+// newJob is newFunction for Job and TryJob.
+func newJob(entry string, g *Guard, fn func(context.Context) error) (*function[none, none], error) {
+	work := func(ctx context.Context, _ none) (none, error) { return none{}, fn(ctx) }
+	return newFunction(entryPoint{entry, nil, reflect.TypeFor[func(context.Context, error) error](), fn == nil}, g, work)
 }
 
 // function is fn with a guard.
@@ -138,6 +152,11 @@ func (a action[Req]) call(ctx context.Context, req Req) error {
 func (j job) call(ctx context.Context) error {
 	_, err := j.f.call(ctx, none{})
 	return err
+}
+
+func (j job) try(ctx context.Context) (ran bool, err error) {
+	ran, _, err = j.f.run(ctx, none{}, nil)
+	return ran, err
 }
 
 // fallbackFunc is what runs in place of a function.

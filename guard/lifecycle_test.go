@@ -77,7 +77,7 @@ func TestWaiters(t *testing.T) {
 		settle, seen := guarded(t, memlock.New(), func(context.Context, Order) (string, error) {
 			time.Sleep(time.Minute)
 			return "settled", nil
-		}, guard.WaitForever(), guard.Waiters(2))
+		}, guard.Wait(guard.Forever), guard.Waiters(2))
 		start := time.Now()
 		var calls sync.WaitGroup
 		for range 6 {

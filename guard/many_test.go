@@ -90,7 +90,7 @@ func TestManyCalls(t *testing.T) {
 			counts[slices.Index(keys, item)]++
 		}
 		return "", nil
-	}, guard.Key("#{req.Items}"), guard.WaitForever())
+	}, guard.Key("#{req.Items}"), guard.Wait(guard.Forever))
 	var calls sync.WaitGroup
 	for i := range 500 {
 		calls.Go(func() {

@@ -67,7 +67,7 @@ func valueMistakes() []slip {
 		{keyed(guard.In(new(guard.Registry))), `guard "order.settle": In with a registry that NewRegistry did not make`},
 		{keyed(guard.In(reg), guard.In(reg)), `guard "order.settle": In is given twice`},
 		{keyed(guard.Switchable()), `guard "order.settle": switchable, but in no registry: give guard.In`},
-		{keyed(guard.FallbackJob(nil)), `guard "order.settle": FallbackJob without a function`},
+		{keyed(guard.Fallback[func(context.Context, error) error](nil)), `guard "order.settle": Fallback without a function`},
 		{keyed(guard.FromSpec(guard.Spec{Limit: 3, Kind: lock.Fair})), `guard "order.settle": limit 3 belongs to kind permit, not to kind fair`},
 		{keyed(guard.FromSpec(guard.Spec{Waiters: 3})), `guard "order.settle": waiters without wait: nobody waits`},
 		{keyed(guard.Busy(guard.Replace), guard.Read()), `guard "order.settle": busy=replace is for kinds that one call holds at a time, not for kind read`},
@@ -180,7 +180,7 @@ func placeMistakes() []slip {
 		}{}), `guard: Bind of Next: fmt.Stringer is nil`},
 		{boundTo(&struct {
 			Pay func(context.Context, Order) error `guard:"order:#{req.ID}; busy=skip; outage=fail"`
-		}{dropOrder}, guard.FallbackAction(func(context.Context, Order, error) error { return nil })), `guard: Bind with a Fallback that never runs: the tags of all fields say busy and outage otherwise`},
+		}{dropOrder}, guard.Fallback(func(context.Context, Order, error) error { return nil })), `guard: Bind with a Fallback that never runs: the tags of all fields say busy and outage otherwise`},
 		{func() error { _, err := guard.Func(new(guard.Guard), payOrder); return err }, `guard: Func with a guard that New did not make`},
 		{func() error { return guard.Bind(new(guard.Guard), &api{dropOrder}) }, `guard: Bind with a guard that New did not make`},
 		{func() error { return guard.Check[Order, string](new(guard.Guard)) }, `guard: Check of a guard that New did not make`},

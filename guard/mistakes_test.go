@@ -109,9 +109,10 @@ func optionMistakes() []slip {
 		{keyed(guard.Outage(guard.Replace)), `guard "order.settle": outage=replace: only a busy lock has a holder to replace`},
 		{keyed(guard.Busy(guard.Skip), guard.Outage(guard.Fail), fallback), `guard "order.settle": a Fallback that never runs: the policies are busy=skip and outage=fail`},
 		{keyed(fallback, fallback), `guard "order.settle": two fallbacks: give one`},
-		{keyed(guard.Fallback[Order, string](nil)), `guard "order.settle": Fallback without a function`},
+		{keyed(guard.Fallback[func(context.Context, Order, error) (string, error)](nil)), `guard "order.settle": Fallback without a function`},
 		{keyed(guard.Fallback(func(context.Context, string, error) (string, error) { return "", nil })), `guard "order.settle": Fallback is a func(context.Context, string, error) (string, error), but this function needs a func(context.Context, guard_test.Order, error) (string, error)`},
-		{keyed(guard.FallbackAction(func(context.Context, Order, error) error { return nil })), `guard "order.settle": Fallback is a func(context.Context, guard_test.Order, error) error, but this function needs a func(context.Context, guard_test.Order, error) (string, error)`},
+		{keyed(guard.Fallback(func(context.Context, Order, error) error { return nil })), `guard "order.settle": Fallback is a func(context.Context, guard_test.Order, error) error, but this function needs a func(context.Context, guard_test.Order, error) (string, error)`},
+		{keyed(guard.Fallback("queued")), `guard "order.settle": Fallback is a string, but this function needs a func(context.Context, guard_test.Order, error) (string, error)`},
 		{keyed(guard.KeyFunc(key)), `guard "order.settle": two sources of keys, Key and KeyFunc: give one`},
 		{declared(guard.KeyFunc(key), guard.KeysFunc(func(Order) ([]string, error) { return nil, nil })), `guard "order.settle": two sources of keys, KeyFunc and KeysFunc: give one`},
 		{declared(guard.KeyFunc(func(*Order) (string, error) { return "", nil })), `guard "order.settle": key: KeyFunc takes requests of type *guard_test.Order, which these are not`},
@@ -275,7 +276,7 @@ type embedsPointer struct{ *Extras }
 func functionMistakes() []slip {
 	g := guard.Must(guard.New(memlock.New(), guard.Name("g"), guard.Key("order:#{req.ID}")))
 	one := guard.Must(guard.New(memlock.New(), guard.Name("g"), guard.Key("nightly"),
-		guard.FallbackAction(func(context.Context, none, error) error { return nil })))
+		guard.Fallback(func(context.Context, none, error) error { return nil })))
 	return []slip{
 		{func() error { _, err := guard.Func(nil, payOrder); return err }, `guard: Func with a nil guard`},
 		{func() error { _, err := guard.Func[Order, string](g, nil); return err }, `guard "g": Func with a nil function`},
@@ -283,6 +284,8 @@ func functionMistakes() []slip {
 		{func() error { _, err := guard.Job(g, nil); return err }, `guard "g": Job with a nil function`},
 		{func() error { _, err := guard.Job(g, clean); return err }, `guard "g": key: keyexpr: unknown name req: there is none (at offset 8 of "order:#{req.ID}")`},
 		{func() error { _, err := guard.Job(one, clean); return err }, `guard "g": Fallback is a func(context.Context, struct {}, error) error, but this function needs a func(context.Context, error) error`},
+		{func() error { _, err := guard.TryJob(g, nil); return err }, `guard "g": TryJob with a nil function`},
+		{func() error { _, err := guard.TryJob(one, clean); return err }, `guard "g": Fallback is a func(context.Context, struct {}, error) error, but this function needs a func(context.Context, error) error`},
 		{func() error { _, err := guard.Try[Order, string](g, nil); return err }, `guard "g": Try with a nil function`},
 		{func() error { return guard.Check[string, string](g) }, `guard "g": key: keyexpr: type string has no field ID (at offset 12 of "order:#{req.ID}")`},
 		{func() error { return guard.Check[Order, string](nil) }, `guard: Check of a nil guard`},

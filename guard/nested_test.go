@@ -27,7 +27,7 @@ func TestCallsUnderOneGuardTakeTurns(t *testing.T) {
 			time.Sleep(time.Minute)
 			running--
 			return "reserved", nil
-		}, guard.Name("stock"), guard.Key("stock:#{req.ID}"), guard.WaitForever())
+		}, guard.Name("stock"), guard.Key("stock:#{req.ID}"), guard.Wait(guard.Forever))
 		settle, _ := guarded(t, l, func(ctx context.Context, _ Order) (string, error) {
 			var lines sync.WaitGroup
 			for range 4 {
@@ -162,7 +162,7 @@ func refusals(t *testing.T, l lock.Locker, opts ...guard.Option) map[string]stri
 // A reader that calls a writer of its own key would wait for itself: a fault of the declarations, not of the moment.
 func TestReaderCallsWriter(t *testing.T) {
 	l := memlock.New()
-	write, seen := guarded(t, l, settled, guard.Write(), guard.WaitForever(), guard.Busy(guard.RunUnlocked))
+	write, seen := guarded(t, l, settled, guard.Write(), guard.Wait(guard.Forever), guard.Busy(guard.RunUnlocked))
 	read, _ := guarded(t, l, write, guard.Read())
 	_, err := read(t.Context(), Order{ID: "7"})
 	kinds, ok := errors.AsType[*lock.KindError](err)

@@ -2,6 +2,8 @@ package guard
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,11 +98,9 @@ func When(condition string) Option {
 	return giveText("When", condition, fieldWhen, Spec{When: condition})
 }
 
-// Wait sets Spec.Wait, the bound on the time spent waiting for the locks; without it, a call tries once.
+// Wait sets Spec.Wait, the bound on the time spent waiting for the locks; without it, a call tries once. Wait(Forever) waits for as long
+// as the caller's context lasts.
 func Wait(d time.Duration) Option { return give(fieldWait, Spec{Wait: d}) }
-
-// WaitForever waits for the locks as long as the caller's context lasts.
-func WaitForever() Option { return Wait(Forever) }
 
 // Waiters sets Spec.Waiters: at most n calls of this process wait for a key, and one more is busy at once.
 func Waiters(n int) Option { return give(fieldWaiters, Spec{Waiters: n}) }
@@ -196,33 +196,23 @@ func FromSpec(s Spec) Option {
 	})
 }
 
-// Fallback runs in place of the work when a lock is busy or the lock service out, and gets the *Error that says which.
-// It is called with the caller's context, without the lock, and its results are the call's. It is the policy RunFallback
-// for busy and outage, unless another one is given. The guard fits Func, Try and Do with the same request and result only,
-// and a Bind of functions like that.
-func Fallback[Req, Res any](f func(context.Context, Req, error) (Res, error)) Option {
-	return fallback("Fallback", f, f == nil)
-}
-
-// FallbackAction is Fallback for Action.
-func FallbackAction[Req any](f func(context.Context, Req, error) error) Option {
-	return fallback("FallbackAction", f, f == nil)
-}
-
-// FallbackJob is Fallback for Job.
-func FallbackJob(f func(context.Context, error) error) Option {
-	return fallback("FallbackJob", f, f == nil)
-}
-
-func fallback(option string, f any, isNil bool) Option {
+// Fallback runs f in place of the work when a lock is busy or the lock service out. f is a function like the guarded one, with an error as
+// its last argument: the *Error that says which.
+//
+//	guard.Fallback(func(ctx context.Context, req PayRequest, refused error) (Receipt, error) { … }) // for Func, Try and Do
+//	guard.Fallback(func(ctx context.Context, req PayRequest, refused error) error { … })            // for Action
+//	guard.Fallback(func(ctx context.Context, refused error) error { … })                            // for Job and TryJob
+//
+// It is called with the caller's context, without the lock, and its results are the call's. It is the policy RunFallback for busy and
+// outage, unless another one is given. Whether f fits is checked where the guard meets its function, or the functions that Bind finds.
+func Fallback[F any](f F) Option {
 	return optionFunc(func(c *config) {
-		switch {
-		case isNil:
-			c.fault("%s without a function", option)
-		case c.fallback != nil:
-			c.fault("two fallbacks: give one")
-		default:
-			c.fallback = f
+		c.faults.check(isNil(f), "Fallback without a function")
+		c.faults.check(c.fallback != nil, "two fallbacks: give one")
+		c.fallback = f
+		if t := reflect.TypeFor[F](); t.Kind() == reflect.Func { // which may be a type of the user's own
+			t = reflect.FuncOf(slices.Collect(t.Ins()), slices.Collect(t.Outs()), t.IsVariadic())
+			c.fallback = reflect.ValueOf(f).Convert(t).Interface()
 		}
 	})
 }

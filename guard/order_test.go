@@ -162,7 +162,7 @@ func TestNoOrderAfterTheEnd(t *testing.T) {
 
 // Of many calls at once, one says it.
 func TestBothOrdersAtOnce(t *testing.T) {
-	h := houseOf(t, guard.WaitForever(), guard.Busy(guard.RunUnlocked), guard.MaxHold(1e9))
+	h := houseOf(t, guard.Wait(guard.Forever), guard.Busy(guard.RunUnlocked), guard.MaxHold(1e9))
 	var calls sync.WaitGroup
 	for i := range 64 {
 		calls.Go(func() {

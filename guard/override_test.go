@@ -102,7 +102,7 @@ func TestOverrideAsksForNoFallbackLater(t *testing.T) {
 	}
 	reg := newRegistry(t)
 	none := func(context.Context, Order) error { return nil }
-	g := guard.Must(guard.New(newSpy(), guard.In(reg), guard.FallbackAction(func(context.Context, Order, error) error { return nil })))
+	g := guard.Must(guard.New(newSpy(), guard.In(reg), guard.Fallback(func(context.Context, Order, error) error { return nil })))
 	if err := guard.Bind(g, &api{none, none}); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestOverrideInTheMiddleOfAStack(t *testing.T) {
 func TestOverrideUnderCalls(t *testing.T) {
 	l, reg := memlock.New(), newRegistry(t)
 	declare := func(name string) *guard.Guard {
-		return guard.Must(guard.New(l, guard.In(reg), guard.Name(name), guard.Key(name+":1:#{req.ID}"), guard.WaitForever()))
+		return guard.Must(guard.New(l, guard.In(reg), guard.Name(name), guard.Key(name+":1:#{req.ID}"), guard.Wait(guard.Forever)))
 	}
 	alone, first, second := declare("alone"), declare("first"), declare("second")
 	running := make(map[string]int)

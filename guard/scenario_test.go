@@ -16,8 +16,9 @@ import (
 func TestScenarios(t *testing.T) {
 	for name, d := range map[string]scenario.Driver{
 		"Func":        {Fact: "req.ID", Mount: mountFunc, Fallback: with(mountFunc, guard.Fallback(settleInstead))},
-		"Action":      {Fact: "req.ID", Mount: mountAction, Fallback: with(mountAction, guard.FallbackAction(dropInstead)), SilentSkip: true},
-		"Job":         {Fact: "id()", Mount: mountJob, Fallback: with(mountJob, guard.FallbackJob(cleanInstead)), SilentSkip: true},
+		"Action":      {Fact: "req.ID", Mount: mountAction, Fallback: with(mountAction, guard.Fallback(dropInstead)), SilentSkip: true},
+		"Job":         {Fact: "id()", Mount: mountJob, Fallback: with(mountJob, guard.Fallback(cleanInstead)), SilentSkip: true},
+		"TryJob":      {Fact: "id()", Mount: mountTryJob, Fallback: with(mountTryJob, guard.Fallback(cleanInstead))},
 		"Do":          {Fact: "req.ID", Mount: mountDo, Fallback: with(mountDo, guard.Fallback(settleInstead))},
 		"Try":         {Fact: "req.ID", Mount: mountTry, Fallback: with(mountTry, guard.Fallback(settleInstead))},
 		"Bind":        {Fact: "req.ID", Mount: mountBind, Fallback: with(mountBind, guard.Fallback(settleInstead))},
@@ -100,11 +101,26 @@ func mountAction(t *testing.T, l lock.Locker, opts []guard.Option, work scenario
 // idKey is the key under which a context has the id of a job, which has no request.
 type idKey struct{}
 
+// readsID is the function of templates that returns it.
+func readsID() guard.Option {
+	return guard.TemplateFunc("id", func(ctx context.Context) string { return ctx.Value(idKey{}).(string) })
+}
+
 func mountJob(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
-	id := guard.TemplateFunc("id", func(ctx context.Context) string { return ctx.Value(idKey{}).(string) })
-	clean := must(guard.Job(must(guard.New(l, append(opts, id)...))(t), work))(t)
+	clean := must(guard.Job(must(guard.New(l, append(opts, readsID())...))(t), work))(t)
 	return func(ctx context.Context, id string) scenario.Class {
 		return classOf(clean(context.WithValue(ctx, idKey{}, id)))
+	}
+}
+
+func mountTryJob(t *testing.T, l lock.Locker, opts []guard.Option, work scenario.Work) scenario.Call {
+	clean := must(guard.TryJob(must(guard.New(l, append(opts, readsID())...))(t), work))(t)
+	return func(ctx context.Context, id string) scenario.Class {
+		ran, err := clean(context.WithValue(ctx, idKey{}, id))
+		if !ran && err == nil {
+			return scenario.Skipped
+		}
+		return classOf(err)
 	}
 }
 

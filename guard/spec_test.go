@@ -36,7 +36,7 @@ func TestMistakes(t *testing.T) {
 		{opts{name, key, guard.Outage(guard.RunFallback)}, []string{"fallback without a fallback"}},
 		{opts{name, key, guard.KeyFunc(func(Order) (string, error) { return "", nil })}, []string{"two sources", "KeyFunc"}},
 		{opts{name, guard.KeyFunc[Order](nil)}, []string{"KeyFunc without"}},
-		{opts{name, key, guard.Fallback[Order, string](nil)}, []string{"Fallback without"}},
+		{opts{name, key, guard.Fallback[func(context.Context, Order, error) (string, error)](nil)}, []string{"Fallback without"}},
 		{opts{name, key, guard.Observe(nil)}, []string{"Observe without"}},
 		{opts{name, key, nil}, []string{"option 3 of 3 is nil"}},
 		{opts{name, guard.Key("order:#{req.ID")}, []string{"key:", "offset 6"}},
@@ -158,7 +158,7 @@ func TestSpec(t *testing.T) {
 		{guard.FromSpec(want)},
 		{
 			guard.FromSpec(guard.Spec{Name: "other", Wait: time.Second}), guard.Name("n"), guard.Key("k"),
-			guard.When("true"), guard.Limit(2), guard.WaitForever(), guard.Lease(time.Second),
+			guard.When("true"), guard.Limit(2), guard.Wait(guard.Forever), guard.Lease(time.Second),
 			guard.MaxHold(time.Minute), guard.Busy(guard.Skip), guard.Outage(guard.RunUnlocked),
 		},
 	} {

@@ -200,7 +200,7 @@ func TestMetrics(t *testing.T) {
 		settle, _ := guarded(t, newSpy(), func(context.Context, Order) (string, error) {
 			time.Sleep(20 * time.Second)
 			return "", nil
-		}, append(r.options, guard.WaitForever())...)
+		}, append(r.options, guard.Wait(guard.Forever))...)
 		now := func(name string) int64 {
 			return r.collect(t)[name].Data.(metricdata.Sum[int64]).DataPoints[0].Value
 		}

@@ -245,7 +245,7 @@ func TestStreamCancelledWhileWaiting(t *testing.T) {
 	client := serve(t, &service{duplex: func(duplexServer) error {
 		t.Error("the handler ran")
 		return nil
-	}}, observe, streaming(t, duplexCall, newGuard(t, l, ofMessage(), guard.WaitForever())))
+	}}, observe, streaming(t, duplexCall, newGuard(t, l, ofMessage(), guard.Wait(guard.Forever))))
 	hold, err := l.Locker.Acquire(t.Context(), lock.Request{Key: "order:a"})
 	if err != nil {
 		t.Fatal(err)

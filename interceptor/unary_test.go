@@ -203,7 +203,7 @@ func TestExclusion(t *testing.T) {
 		runtime.Gosched()
 		count = seen + 1
 		return &testpb.SimpleResponse{}, nil
-	}}, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey(), guard.WaitForever())))
+	}}, unary(t, unaryCall, newGuard(t, newLocker(), guard.Key("k"), guard.OneKey(), guard.Wait(guard.Forever))))
 	var calls sync.WaitGroup
 	for range 100 {
 		calls.Go(func() {
@@ -277,7 +277,7 @@ func TestCallerCancelsWhileWaiting(t *testing.T) {
 	client := serve(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 		t.Error("the handler ran")
 		return &testpb.SimpleResponse{}, nil
-	}}, observe, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.WaitForever())))
+	}}, observe, unary(t, unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.Wait(guard.Forever))))
 	hold, err := l.Locker.Acquire(t.Context(), lock.Request{Key: "k"})
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +303,7 @@ func TestCallerCancelsWhileWaiting(t *testing.T) {
 func TestDeadlineWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLocker()
-		i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.WaitForever())))
+		i, err := interceptor.UnaryServer(interceptor.Method(unaryCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.Wait(guard.Forever))))
 		if err != nil {
 			t.Fatal(err)
 		}

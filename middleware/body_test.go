@@ -56,7 +56,7 @@ func TestBodyIsReplayed(t *testing.T) {
 		{name: "read ahead", key: notUsed, guard: forced, opts: os(middleware.ReadAhead())},
 
 		{name: "waiting", key: notUsed, guard: waits},
-		{name: "waiting as long as the client", key: notUsed, guard: guard.WaitForever()},
+		{name: "waiting as long as the client", key: notUsed, guard: guard.Wait(guard.Forever)},
 		{name: "waiting for the one before", key: notUsed, guard: replaces},
 		{name: "streamed", key: notUsed, guard: waits, opts: os(middleware.Stream()), untouched: true},
 		{name: "streamed, used", key: used, guard: waits, opts: os(middleware.Stream())},

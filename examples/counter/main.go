@@ -54,7 +54,7 @@ const adds = 1000
 
 func run(ctx context.Context, locker lock.Locker, out io.Writer) error {
 	bare, guarded := &counters{values: map[string]int{}}, &counters{values: map[string]int{}}
-	g, err := guard.New(locker, guard.Name("counter.add"), guard.Key("counter:#{req.Page}"), guard.WaitForever())
+	g, err := guard.New(locker, guard.Name("counter.add"), guard.Key("counter:#{req.Page}"), guard.Wait(guard.Forever))
 	if err != nil {
 		return err
 	}

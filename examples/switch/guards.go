@@ -21,7 +21,7 @@ type guarded struct {
 }
 
 func newGuarded(locker lock.Locker, b box) (g guarded, err error) {
-	sell, err := guard.New(locker, guard.Name("seat.sell"), guard.Key("show:#{req.Show}"), guard.WaitForever())
+	sell, err := guard.New(locker, guard.Name("seat.sell"), guard.Key("show:#{req.Show}"), guard.Wait(guard.Forever))
 	if err != nil {
 		return g, err
 	}

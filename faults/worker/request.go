@@ -16,7 +16,7 @@ import (
 // while. Its work adds it to a set, once. At the end of a round the caller sends one of its own, until its work was done.
 func (c *caller) request(t target, end bool) {
 	s := &candidacy{caller: c, target: t}
-	g := guard.Must(guard.New(s, guard.Name("request"), guard.Key(t.keys[0]), guard.OneKey(), guard.Fenced(), guard.WaitForever()))
+	g := guard.Must(guard.New(s, guard.Name("request"), guard.Key(t.keys[0]), guard.OneKey(), guard.Fenced(), guard.Wait(guard.Forever)))
 	store, client := guard.Must(idempotency.NewRedis(c.w.store, "request:")), func(*http.Request) (string, error) { return "client", nil }
 	name := fmt.Sprintf("%s:%d", t.keys[0], history.Now()/int64(30*time.Millisecond))
 	if end {

@@ -191,7 +191,7 @@ func TestWrapPolicies(t *testing.T) {
 	l, next := newSpy(), &fakeShop{}
 	l.refuse = map[string]error{"refund:7": lock.ErrBusy, "mark:eu:7": lock.ErrBusy, "order:7:7-500": lock.ErrBusy, "nightly": lock.ErrBusy}
 	var fell error
-	w, err := guardShop(l, next, texts, guard.FallbackAction(func(_ context.Context, _ Order, refused error) error {
+	w, err := guardShop(l, next, texts, guard.Fallback(func(_ context.Context, _ Order, refused error) error {
 		fell = refused
 		return nil
 	}))
@@ -281,9 +281,9 @@ func TestWrapMistakes(t *testing.T) {
 		{goodTexts, []guard.Option{guard.Key("x:#{id}")}, "guard: Wrap with a key among the options"},
 		{goodTexts, []guard.Option{guard.KeyFunc(func(Order) (string, error) { return "", nil })}, "guard: Wrap with a key among the options"},
 		{goodTexts, []guard.Option{guard.Wait(-1)}, "negative wait"},
-		{goodTexts, []guard.Option{guard.FallbackJob(func(context.Context, error) error { return nil })},
+		{goodTexts, []guard.Option{guard.Fallback(func(context.Context, error) error { return nil })},
 			`guard "shop.Refund": Fallback is a func(context.Context, error) error, but this function needs a func(context.Context, adapter_test.Order, error) error`},
-		{shopTexts{"order:#{id}" + fails, "a:#{o.ID}" + fails, "a:#{req.ID}; name=mark" + fails, "a" + fails}, []guard.Option{guard.FallbackJob(func(context.Context, error) error { return nil })},
+		{shopTexts{"order:#{id}" + fails, "a:#{o.ID}" + fails, "a:#{req.ID}; name=mark" + fails, "a" + fails}, []guard.Option{guard.Fallback(func(context.Context, error) error { return nil })},
 			"guard: a Fallback that never runs: all directives say busy and outage otherwise"},
 	} {
 		texts := tt.texts

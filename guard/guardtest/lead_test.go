@@ -61,7 +61,7 @@ func TestLeadRefusesWhatIsNoGuardOfALeader(t *testing.T) {
 		{"skip", option(guard.Busy(guard.Skip)), "Lead with busy=skip"},
 		{"replace", option(guard.Busy(guard.Replace)), "Lead with busy=replace"},
 		{"unlocked", option(guard.Outage(guard.RunUnlocked)), "outage=run-unlocked"},
-		{"fallback", option(guard.FallbackJob(func(context.Context, error) error { return nil })), "Fallback works with guard.Func"},
+		{"fallback", option(guard.Fallback(func(context.Context, error) error { return nil })), "Fallback works with guard.Func"},
 		{"condition", option(guard.TemplateFunc("mine", func() bool { return false }), guard.When("mine()")), "Lead with when=mine()"},
 		{"switchable", option(guard.In(reg), guard.Switchable()), "Lead with switchable"},
 		{"hold", option(guard.HoldAtLeast(time.Minute)), "Lead with hold=1m0s"},

@@ -173,7 +173,7 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := serve(t, service{order: answering(1)}, "connect",
-		guards(t, connectguard.Method(orderCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.WaitForever()))))
+		guards(t, connectguard.Method(orderCall, newGuard(t, l, guard.Key("k"), guard.OneKey(), guard.Wait(guard.Forever)))))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := client.order.CallUnary(ctx, order("7")); failureOf(err).code != connect.CodeDeadlineExceeded {

@@ -11,7 +11,7 @@ import (
 var scripts = []row{
 	{name: "nested call of the same key", work: nests, script: func(s *scene) { s.expect(s.Context(), "7", Done) },
 		ran: 2, keys: []string{"order:7", "order:7"}, events: []event{{outcome: "ok", keys: 1}, {outcome: "ok", keys: 1}}},
-	{name: "callers take turns", options: options(guard.WaitForever()), work: ignores(second), script: crowd(Done, Done, Done),
+	{name: "callers take turns", options: options(guard.Wait(guard.Forever)), work: ignores(second), script: crowd(Done, Done, Done),
 		ran: 3, took: 3 * second, keys: []string{"order:7", "order:7", "order:7"},
 		events: []event{{outcome: "ok", keys: 1, held: second}, {outcome: "ok", keys: 1, wait: second, held: second}, {outcome: "ok", keys: 1, wait: 2 * second, held: second}}},
 	{name: "the second caller finds it busy", work: ignores(second), script: crowd(Done, Busy), ran: 1, took: second, keys: one,
@@ -41,7 +41,7 @@ var scripts = []row{
 		s.expect(s.Context(), "7", Failed)
 		s.expect(s.Context(), "7", Done)
 	}, ran: 2, keys: []string{"order:7", "order:7"}, events: []event{{outcome: "error", keys: 1}, {outcome: "ok", keys: 1}}},
-	{name: "one may wait", options: options(guard.WaitForever(), guard.Waiters(1)), work: ignores(second), script: crowd(Done, Done, Busy), ran: 2, took: 2 * second,
+	{name: "one may wait", options: options(guard.Wait(guard.Forever), guard.Waiters(1)), work: ignores(second), script: crowd(Done, Done, Busy), ran: 2, took: 2 * second,
 		keys:   []string{"order:7", "order:7"},
 		events: []event{{outcome: "busy", keys: 1, refused: guard.ErrBusy}, {outcome: "ok", keys: 1, held: second}, {outcome: "ok", keys: 1, wait: second, held: second}}},
 	{name: "replaced", options: options(guard.Busy(guard.Replace)), work: replaceable, script: crowd(Replaced, Done), ran: 2, took: second,
@@ -67,7 +67,7 @@ var scripts = []row{
 		s.switchTo(guard.Shadow)
 		s.expect(s.Context(), "7", Done)
 	}, ran: 1, took: second, events: []event{{outcome: "shadow", keys: 1, refused: guard.ErrOutage}}},
-	{name: "drain", options: options(guard.WaitForever(), guard.Outage(guard.RunUnlocked)), work: ignores(second), script: drains, ran: 1, took: second, keys: one,
+	{name: "drain", options: options(guard.Wait(guard.Forever), guard.Outage(guard.RunUnlocked)), work: ignores(second), script: drains, ran: 1, took: second, keys: one,
 		events: []event{{outcome: "draining", keys: 1}, {outcome: "draining"}, {outcome: "ok", keys: 1, held: second}}},
 }
 

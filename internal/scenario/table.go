@@ -61,7 +61,7 @@ var table = []row{
 	{name: "busy at once", faults: busy2s, want: Busy, events: []event{{outcome: "busy", keys: 1, refused: guard.ErrBusy}}},
 	{name: "busy for longer", faults: busy2s, options: options(guard.Wait(second)), want: Busy, took: second, events: []event{{outcome: "busy", keys: 1, wait: second, refused: guard.ErrBusy}}},
 	{name: "busy for less", faults: busy2s, options: options(guard.Wait(3 * second)), want: Done, ran: 1, took: 2 * second, keys: one, events: []event{{outcome: "ok", keys: 1, wait: 2 * second}}},
-	{name: "busy, waiting for ever", faults: busy2s, options: options(guard.WaitForever()), want: Done, ran: 1, took: 2 * second, keys: one, events: []event{{outcome: "ok", keys: 1, wait: 2 * second}}},
+	{name: "busy, waiting for ever", faults: busy2s, options: options(guard.Wait(guard.Forever)), want: Done, ran: 1, took: 2 * second, keys: one, events: []event{{outcome: "ok", keys: 1, wait: 2 * second}}},
 	{name: "busy, skip", faults: busy2s, options: options(guard.Busy(guard.Skip)), want: Skipped, events: []event{{outcome: "skipped", keys: 1, refused: guard.ErrBusy}}},
 	{name: "busy, run unlocked", faults: busy2s, options: options(guard.Busy(guard.RunUnlocked)), work: stranger, want: Done, ran: 1, events: []event{{outcome: "unlocked", keys: 1, refused: guard.ErrBusy}}},
 	{name: "busy, fallback", fallback: true, faults: busy2s, want: Fell, events: []event{{outcome: "fallback", keys: 1, refused: guard.ErrBusy}}},
@@ -89,8 +89,8 @@ var table = []row{
 		keys: one, events: []event{{outcome: "max_hold", keys: 1, held: 3 * second, release: guard.ErrLost}}},
 
 	// The caller's context.
-	{name: "caller gone while waiting", faults: busy2s, options: options(guard.WaitForever()), caller: leaves(second), want: Gone, took: second, events: []event{{outcome: "canceled", keys: 1, wait: second}}},
-	{name: "deadline while waiting", faults: busy2s, options: options(guard.WaitForever(), guard.Busy(guard.RunUnlocked)), caller: deadline(second), want: Late, took: second,
+	{name: "caller gone while waiting", faults: busy2s, options: options(guard.Wait(guard.Forever)), caller: leaves(second), want: Gone, took: second, events: []event{{outcome: "canceled", keys: 1, wait: second}}},
+	{name: "deadline while waiting", faults: busy2s, options: options(guard.Wait(guard.Forever), guard.Busy(guard.RunUnlocked)), caller: deadline(second), want: Late, took: second,
 		events: []event{{outcome: "canceled", keys: 1, wait: second}}},
 	{name: "caller gone while the work runs", caller: leaves(second), work: ignores(2 * second), want: Done, ran: 1, took: 2 * second, keys: one, events: []event{{outcome: "ok", keys: 1, held: 2 * second}}},
 }

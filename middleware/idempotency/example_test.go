@@ -54,7 +54,7 @@ func Example() {
 
 // A hundred clients repeat one request at once. The payment is made once.
 func Example_contended() {
-	g := guard.Must(guard.New(memlock.New(), guard.Name("order.pay"), guard.Key("pay:#{idempotency}"), guard.WaitForever()))
+	g := guard.Must(guard.New(memlock.New(), guard.Name("order.pay"), guard.Key("pay:#{idempotency}"), guard.Wait(guard.Forever)))
 	once := guard.Must(idempotency.New(g, idempotency.NewMemory(0), caller))
 	payments := 0
 	handler := once(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -52,7 +52,7 @@ func (d *declarations) call(c *call) {
 		d.declared(c)
 	case c.is("guard", "NewRegistry"):
 		d.registry(c)
-	case c.is("guard", "Func", "Action", "Try", "Job", "Check"):
+	case c.is("guard", "Func", "Action", "Try", "Job", "TryJob", "Check"):
 		d.entry(c, 0)
 	case c.is("guard", "Do", "Lead"):
 		d.entry(c, 1)
@@ -80,7 +80,7 @@ func (d *declarations) registry(c *call) {
 
 // entry checks a call of Func or the like, whose guard is its n-th argument.
 func (d *declarations) entry(c *call, n int) {
-	if len(c.Args) <= n || len(c.targs) == 0 && c.name != "Job" && c.name != "Lead" {
+	if len(c.Args) <= n || len(c.targs) == 0 && !c.is("guard", "Job", "TryJob", "Lead") {
 		return
 	}
 	none := func(i int) bool { return i < len(c.Args) && d.isNil(c.Args[i]) }
@@ -113,6 +113,8 @@ func nothing(entry string, g *guard.Guard) (err error) {
 		_, err = guard.Try[any, any](g, nil)
 	case "Job":
 		_, err = guard.Job(g, nil)
+	case "TryJob":
+		_, err = guard.TryJob(g, nil)
 	case "Lead":
 		err = guard.Lead(context.Background(), g, nil)
 	case "Do":

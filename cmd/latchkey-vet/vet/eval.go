@@ -22,14 +22,13 @@ import (
 
 // functions are called with the arguments that the source has, where all of them are written out.
 var functions = map[string]any{
-	"guard.AfterRelease": guard.AfterRelease, "guard.Args": guard.Args, "guard.Busy": guard.Busy, "guard.Fair": guard.Fair, "guard.Fenced": guard.Fenced,
+	"guard.Args": guard.Args, "guard.Busy": guard.Busy, "guard.Fair": guard.Fair, "guard.Fenced": guard.Fenced,
 	"guard.HoldAtLeast": guard.HoldAtLeast, "guard.FromSpec": guard.FromSpec, "guard.In": guard.In, "guard.Key": guard.Key, "guard.KeyFrom": guard.KeyFrom,
 	"guard.Kind": guard.Kind, "guard.Lease": guard.Lease, "guard.Limit": guard.Limit, "guard.Log": guard.Log, "guard.LogKeys": guard.LogKeys,
 	"guard.MaxHold": guard.MaxHold, "guard.MaxRetryAfter": guard.MaxRetryAfter, "guard.MeterProvider": guard.MeterProvider, "guard.Methods": guard.Methods,
 	"guard.Name": guard.Name, "guard.Observe": guard.Observe, "guard.OneKey": guard.OneKey, "guard.Outage": guard.Outage, "guard.Read": guard.Read,
 	"guard.ReleaseTimeout": guard.ReleaseTimeout, "guard.Spin": guard.Spin, "guard.Switchable": guard.Switchable, "guard.TracerProvider": guard.TracerProvider,
-	"guard.Wait": guard.Wait, "guard.WaitForever": guard.WaitForever, "guard.Waiters": guard.Waiters, "guard.When": guard.When, "guard.Write": guard.Write,
-	"guard.FallbackJob": guard.FallbackJob, "guard.Fallback": guard.Fallback[any, any], "guard.FallbackAction": guard.FallbackAction[any],
+	"guard.Wait": guard.Wait, "guard.Waiters": guard.Waiters, "guard.When": guard.When, "guard.Write": guard.Write, "guard.Fallback": guard.Fallback[func()],
 	"guard.KeyFunc": guard.KeyFunc[any], "guard.KeysFunc": guard.KeysFunc[any], "guard.LeaseFrom": guard.LeaseFrom, "guard.LimitFrom": guard.LimitFrom,
 	"guard.Level": guard.Level, "guard.LevelFrom": guard.LevelFrom, "guard.Rate": guard.Rate, "guard.Burst": guard.Burst,
 
@@ -110,8 +109,7 @@ func (p *pass) value(e ast.Expr, t reflect.Type) (v reflect.Value, ok bool) {
 		if t.Kind() == reflect.Slice {
 			return p.list(e, t)
 		}
-		v, complete := p.fieldsOf(e, t)
-		return v, complete
+		return p.fieldsOf(e, t)
 	case *ast.CallExpr: // a conversion, to bytes say
 		if p.TypesInfo.Types[e.Fun].IsType() && len(e.Args) == 1 {
 			return p.value(e.Args[0], t)

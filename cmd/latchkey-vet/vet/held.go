@@ -101,7 +101,7 @@ func (h *held) takes(e *ast.CallExpr) bool {
 // guarded reports whether e is a function behind a guard.
 func (h *held) guarded(e ast.Expr) bool {
 	c := h.callOf(e)
-	return c.is("guard", "Func", "Action", "Try", "Job") || c.is("guard", "Must") && h.guarded(c.Args[0])
+	return c.is("guard", "Func", "Action", "Try", "Job", "TryJob") || c.is("guard", "Must") && h.guarded(c.Args[0])
 }
 
 func (c *call) method(names ...string) bool {

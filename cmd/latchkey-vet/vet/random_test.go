@@ -95,7 +95,7 @@ func choices(g *rand.Rand) []choice {
 		{fmt.Sprintf("guard.When(%q)", condition), guard.When(condition)},
 		{fmt.Sprintf("guard.KeyFrom(spel.Expression(%q, spel.Params(\"order\")))", java), guard.KeyFrom(spel.Expression(java, spel.Params("order")))},
 		{`guard.Name("order.pay")`, guard.Name("order.pay")}, {`guard.Name(" x")`, guard.Name(" x")},
-		{"guard.Wait(2*time.Second)", guard.Wait(2 * time.Second)}, {"guard.Wait(3)", guard.Wait(3)}, {"guard.WaitForever()", guard.WaitForever()},
+		{"guard.Wait(2*time.Second)", guard.Wait(2 * time.Second)}, {"guard.Wait(3)", guard.Wait(3)}, {"guard.Wait(guard.Forever)", guard.Wait(guard.Forever)},
 		{"guard.Lease(time.Minute)", guard.Lease(time.Minute)}, {"guard.MaxHold(time.Second)", guard.MaxHold(time.Second)},
 		{"guard.HoldAtLeast(-time.Second)", guard.HoldAtLeast(-time.Second)}, {"guard.Limit(2)", guard.Limit(2)}, {"guard.Waiters(3)", guard.Waiters(3)},
 		{"guard.Fair()", guard.Fair()}, {"guard.Kind(lock.Permit)", guard.Kind(lock.Permit)}, {"guard.Busy(guard.Replace)", guard.Busy(guard.Replace)},

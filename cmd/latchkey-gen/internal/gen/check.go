@@ -39,7 +39,7 @@ func fits(m *method, world *gotype.World) (spec guard.Spec, err error) {
 		if n, r := len(m.args()), len(m.results()); n > 1 || r > 1 || n == 0 && r > 0 {
 			return spec, errors.New("a fallback is for one argument and at most one result, or for neither: put the arguments into a struct")
 		}
-		options = append(options, guard.FallbackJob(func(context.Context, error) error { return nil }))
+		options = append(options, guard.Fallback(func(context.Context, error) error { return nil }))
 	}
 	g, err := guard.New(memlock.New(), options...)
 	if err != nil {

@@ -247,7 +247,7 @@ func TestFunctions(t *testing.T) {
 	settle, errSettle := GuardSettle(l)
 	reset, errReset := guardReset(l)
 	fell := false
-	nightly, errNightly := GuardNightly(l, guard.FallbackJob(func(context.Context, error) error { fell = true; return nil }))
+	nightly, errNightly := GuardNightly(l, guard.Fallback(func(context.Context, error) error { fell = true; return nil }))
 	count, errCount := GuardCount(l)
 	both, errBoth := GuardBoth(l)
 	if err := errors.Join(errSettle, errReset, errNightly, errCount, errBoth); err != nil {

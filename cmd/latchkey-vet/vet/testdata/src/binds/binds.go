@@ -64,7 +64,7 @@ func bind(l lock.Locker, orders *Orders) error {
 	if err != nil {
 		return err
 	}
-	fallback := guard.FallbackAction(func(context.Context, Order, error) error { return nil })
+	fallback := guard.Fallback(func(context.Context, Order, error) error { return nil })
 	return errors.Join(
 		guard.Bind(limited, orders),
 		guard.Bind(plain, &Plain{}), // want `guard: Bind of \*binds.Plain: no field has a guard tag`

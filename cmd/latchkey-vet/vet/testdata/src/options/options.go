@@ -70,6 +70,7 @@ func functions(l lock.Locker, reg *guard.Registry, wait time.Duration, more ...g
 	g := guard.Must(guard.New(l, name, guard.Key(template))) // fine: names are taken in any case
 	_, _ = guard.Func(g, pay)
 	_, _ = guard.Job(g, func(context.Context) error { return nil }) // want `guard "order.pay": key: keyexpr: unknown name req: there is none`
+	_, _ = guard.TryJob(g, nil)                                     // want `guard "order.pay": TryJob with a nil function`
 
 	g2, err := guard.New(l, name, guard.Key("order:#{req.At}")) // want `req.At is a time, which has many spellings`
 	if err != nil {
