@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -137,7 +138,8 @@ func findAttribute(name string) (attr, error) {
 		return attr{}, fmt.Errorf("unknown attribute %q: write %s=%s", name, owner, name)
 	}
 	if i < 0 {
-		return attr{}, fmt.Errorf("unknown attribute %q%s", name, suggest.Ending(name, attributeNames))
+		meant := cmp.Or(elsewhere[strings.ToLower(name)], name)
+		return attr{}, fmt.Errorf("unknown attribute %q%s", name, suggest.Ending(meant, attributeNames))
 	}
 	return attributes[i], nil
 }

@@ -93,6 +93,8 @@ func (g *Guard) findFields(t reflect.Type, v reflect.Value, wrap wrapper, falls 
 	switch {
 	case len(b.faults) > 0:
 		return nil, errors.Join(b.faults...)
+	case len(b.bindings) == 0 && !b.unknown && v.IsValid() && v.Addr().NumMethod() > 0:
+		return nil, fmt.Errorf("guard: Bind of *%v: no field has a guard tag, and methods can't be replaced: cmd/latchkey-gen guards those of an interface", t)
 	case len(b.bindings) == 0 && !b.unknown:
 		return nil, fmt.Errorf("guard: Bind of *%v: no field has a guard tag", t)
 	case g.fallback != nil && !falls:

@@ -300,6 +300,20 @@ func TestBindWithoutARequestType(t *testing.T) {
 	}
 }
 
+// bank is a service as many are: its work is in methods.
+type bank struct{ name string }
+
+func (*bank) Pay(context.Context, Order) error { return nil }
+
+// Nobody can replace a method, so that a newcomer who tries learns what guards one.
+func TestBindOfMethodsNamesTheGenerator(t *testing.T) {
+	err := guard.Bind(guard.Must(guard.New(memlock.New())), &bank{"ours"})
+	const want = "guard: Bind of *guard_test.bank: no field has a guard tag, and methods can't be replaced: cmd/latchkey-gen guards those of an interface"
+	if err == nil || err.Error() != want {
+		t.Errorf("Bind = %v, want %s", err, want)
+	}
+}
+
 // TestBindWithoutTheFallbackOfAll has a field whose tag does without the fallback that the others have.
 func TestBindWithoutTheFallbackOfAll(t *testing.T) {
 	api := struct {

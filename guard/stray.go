@@ -46,7 +46,10 @@ func findStray(text, source string, slips bool) (stray, bool) {
 }
 
 // elsewhere are attributes of other libraries, and those of ours that are meant.
-var elsewhere = map[string]string{"ttl": "lease", "expire": "lease", "expires": "lease", "timeout": "wait", "retry": "", "retries": ""}
+var elsewhere = map[string]string{
+	"timeout": "wait", "waittime": "wait", "waittimeout": "wait", "acquiretimeout": "wait", "waitforever": "wait", "retry": "", "retries": "",
+	"ttl": "lease", "expire": "lease", "expires": "lease", "expiry": "lease", "leasetime": "lease", "lockatmostfor": "lease", "lockatleastfor": "hold",
+}
 
 // assigned reports whether a name with an equals sign, at the beginning of rest, is that of an attribute.
 func (s *stray) assigned(name, rest string) bool {

@@ -69,7 +69,7 @@ func TestParseTagErrors(t *testing.T) {
 	tests := []struct{ tag, want string }{
 		{"k; wiat=2s", `unknown attribute "wiat", did you mean wait? (at offset 3)`},
 		{"k; maxhold=2s", `did you mean max-hold? (at offset 3)`},
-		{"k; xyzzy=2s", `there is args, burst, busy, hold, key, kind, lease, levels, limit, max-hold, methods, name and 7 more (at offset 3)`},
+		{"k; xyzzy=2s", `there is args, burst, busy, hold, key, kind, lease, levels, limit, max-hold, methods, name, one-key, outage, rate, switchable, wait, waiters, when (at offset 3)`},
 		{"k;=2s", `unknown attribute ""`},
 		{"k; wait=2", `bad duration "2", want one like 2s or 500ms (at offset 8)`},
 		{"k; wait= -2s", `negative duration "-2s" (at offset 9)`},

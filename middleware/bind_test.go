@@ -131,6 +131,7 @@ func TestBindReportsMistakes(t *testing.T) {
 			B http.HandlerFunc `guard:"order:#{path.id}; name=x"`
 		}{h, h}, `"x"`},
 		{"no tag at all", &struct{ Settle http.HandlerFunc }{h}, "no field has a guard tag"},
+		{"methods", http.NewServeMux(), "latchkey-gen"},
 		{"no pointer", struct{}{}, "pointer to a struct"},
 		{"nothing", nil, "pointer to a struct"},
 	} {

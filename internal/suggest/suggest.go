@@ -56,9 +56,9 @@ func Distance(a, b string) int {
 	return last[len(b)]
 }
 
-// List puts names into a sentence, sorted. Of many it shows a dozen.
+// List puts names into a sentence, sorted. Of many it shows twenty.
 func List(names []string) string {
-	const most = 12
+	const most = 20
 	names = slices.Sorted(slices.Values(names))
 	switch n := len(names); {
 	case n == 0:
