@@ -21,10 +21,10 @@ func main() { example.Main(run) }
 
 // Warehouse is what callers use. Its tags are the locks; what they leave open, the defaults given to newWarehouse say.
 type Warehouse struct {
-	// Move takes both shelves, or neither: two moves in opposite directions can't block each other.
-	Move func(context.Context, MoveRequest) error `guard:"shelf:#{[req.From, req.To]}"`
+	// Move takes both shelves, or neither: two moves in opposite directions can't block each other. It keeps readers out.
+	Move func(context.Context, MoveRequest) error `guard:"shelf:#{[req.From, req.To]}; kind=write"`
 	// Count reads beside other readers of its shelf.
-	Count func(ctx context.Context, shelf string) (int, error) `guard:"shelf:#{shelf}; args=shelf"`
+	Count func(ctx context.Context, shelf string) (int, error) `guard:"shelf:#{shelf}; kind=read; args=shelf"`
 }
 
 // MoveRequest moves N pieces.
