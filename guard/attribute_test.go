@@ -296,7 +296,7 @@ func TestRandomSpecsComeBack(t *testing.T) {
 		if one != s {
 			t.Errorf("%+v, set one by one, is %+v", s, one)
 		}
-		tree, err := s.MarshalYAML()
+		object, err := s.MarshalJSON()
 		if err != nil {
 			t.Errorf("%v: %v", s, err)
 		}
@@ -306,11 +306,10 @@ func TestRandomSpecsComeBack(t *testing.T) {
 			if !ok {
 				return errors.New("no text")
 			}
-			*m = tree.(map[string]any)
-			return nil
+			return json.Unmarshal(object, m)
 		})
 		if fromYAML != s || err != nil {
-			t.Errorf("%+v comes back from YAML %v as %+v, %v", s, tree, fromYAML, err)
+			t.Errorf("%+v comes back from YAML %s as %+v, %v", s, object, fromYAML, err)
 		}
 		checkOverrideComesBack(t, s)
 	}

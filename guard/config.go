@@ -23,9 +23,8 @@ type config struct {
 	tracers   trace.TracerProvider
 	meters    metric.MeterProvider
 	observers []func(context.Context, Event)
-	hooks     []func(context.Context, Event) // of AfterRelease
-	log       *slog.Logger                   // of option Log
-	wantKeys  bool                           // by an observer
+	log       *slog.Logger // of option Log
+	wantKeys  bool         // by an observer
 	functions []keyexpr.Option
 	registry  *Registry
 	place     string // in the program; only in a registry

@@ -244,44 +244,6 @@ func TestReplaceOfAStranger(t *testing.T) {
 	})
 }
 
-func TestAfterRelease(t *testing.T) {
-	l := newSpy()
-	var log []string
-	hook := func(name string) guard.Option {
-		return guard.AfterRelease(func(_ context.Context, e guard.Event) {
-			hold, err := l.Locker.Acquire(context.Background(), lock.Request{Key: "order:7"})
-			if err != nil {
-				t.Errorf("%s: the lock is still held: %v", name, err)
-				return
-			}
-			_ = hold.Release(context.Background())
-			log = append(log, name+" "+e.Outcome)
-		})
-	}
-	own := errors.New("own")
-	settle, _ := guarded(t, l, func(_ context.Context, o Order) (string, error) {
-		if len(o.Items) > 0 {
-			return "", own
-		}
-		return "", nil
-	}, hook("first"), hook("second"), guard.When("!req.Free"),
-		guard.Observe(func(_ context.Context, e guard.Event) { log = append(log, "observed "+e.Outcome) }))
-	for _, o := range []Order{{ID: "7"}, {ID: "7", Items: []string{"a"}}, {ID: "7", Free: true}, {}} {
-		_, _ = settle(t.Context(), o)
-	}
-	want := []string{
-		"first ok", "second ok", "observed ok",
-		"first error", "second error", "observed error",
-		"observed condition_false", "observed key", // no lock, no release
-	}
-	if !slices.Equal(log, want) {
-		t.Errorf("saw %q, want %q", log, want)
-	}
-	if _, err := guard.New(l, guard.AfterRelease(nil)); err == nil {
-		t.Error("AfterRelease(nil) is no error")
-	}
-}
-
 // Calls of all guards at one locker are replaced, not only those of the same guard.
 func TestReplaceAcrossGuards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -391,9 +353,9 @@ func TestReplaceNeedsOneHolder(t *testing.T) {
 	}
 }
 
-// Hooks, observers, fallbacks and work without the lock have the caller's context, which goes on, also in a Registry that takes its calls out of
+// Observers, fallbacks and work without the lock have the caller's context, which goes on, also in a Registry that takes its calls out of
 // the line.
-func TestContextOfHooksGoesOn(t *testing.T) {
+func TestContextOfObserversGoesOn(t *testing.T) {
 	reg := newRegistry(t)
 	for _, opts := range [][]guard.Option{
 		{guard.Name("alone"), guard.Wait(time.Second)},
@@ -402,7 +364,6 @@ func TestContextOfHooksGoesOn(t *testing.T) {
 	} {
 		kept := make(map[string]context.Context)
 		opts = append(opts, guard.Key("k:#{req.ID}"),
-			guard.AfterRelease(func(ctx context.Context, _ guard.Event) { kept["AfterRelease"] = ctx }),
 			guard.Observe(func(ctx context.Context, _ guard.Event) { kept["Observe"] = ctx }))
 		f := guard.Must(guard.Func(guard.Must(guard.New(memlock.New(), opts...)), settled))
 		if _, err := f(t.Context(), Order{ID: "7"}); err != nil {

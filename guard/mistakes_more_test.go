@@ -52,7 +52,6 @@ func valueMistakes() []slip {
 		{keyed(guard.MeterProvider(metricnoop.NewMeterProvider()), guard.MeterProvider(metricnoop.NewMeterProvider())), `guard "order.settle": MeterProvider is given twice`},
 		{keyed(guard.Log(nil)), `guard "order.settle": Log without a logger: slog.Default() is one`},
 		{keyed(guard.LogKeys(new(slog.Logger))), `guard "order.settle": Log without a logger: slog.Default() is one`},
-		{keyed(guard.AfterRelease(nil)), `guard "order.settle": AfterRelease without a function`},
 		{keyed(guard.TemplateFunc("tenant", (func() string)(nil))), `guard "order.settle": TemplateFunc tenant without a function`},
 		{keyed(guard.TemplateFunc("tenant", "acme")), `guard "order.settle": key: keyexpr: function tenant is of type string (at offset 0 of "order:#{req.ID}")`},
 		{declared(guard.KeyFrom((*keySource)(nil))), `guard "order.settle": KeyFrom without a key`},

@@ -124,8 +124,12 @@ func (p *play) guard(name string, first bool) *guard.Guard {
 	pick := func(opts ...guard.Option) guard.Option { return opts[p.n(len(opts))] }
 	opts := []guard.Option{
 		guard.Name(name), pick(guard.Key("#{req.Keys}"), guard.Key("#{req.Keys[0]}")),
+		guard.Observe(func(ctx context.Context, e guard.Event) {
+			if e.Held > 0 {
+				p.hook(historyOf(ctx), name)
+			}
+		}),
 		guard.Observe(func(ctx context.Context, e guard.Event) { historyOf(ctx).keep(ctx, name); historyOf(ctx).add(e) }),
-		guard.AfterRelease(func(ctx context.Context, e guard.Event) { historyOf(ctx).keep(ctx, name); p.hook(historyOf(ctx), name) }),
 	}
 	if wait := []time.Duration{0, time.Second, 3 * time.Second, time.Minute}[p.n(4)]; wait > 0 {
 		opts = append(opts, guard.Wait(wait))

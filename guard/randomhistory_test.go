@@ -40,7 +40,7 @@ type history struct {
 	shadows      []*chaosHold
 	under        map[string]bool // the guards whose locks were held when the work began
 	lockPanicked bool
-	kept         []context.Context // by hooks, observers and the fallback of the first guard
+	kept         []context.Context // by observers and the fallback of the first guard
 }
 
 // keep keeps what somebody started with, by the guard of that name.

@@ -28,7 +28,7 @@ func (c *call) open(ctx context.Context) {
 	c.ctx, c.request = ctx, &c.runner.request
 	measured := (c.tel.unset == nil || otel.GetMeterProvider() != c.tel.unset) && c.tel.measures(ctx)
 	alone := c.entry == nil && c.above == nil && c.next == nil
-	if alone && span == nil && !measured && len(c.observers) == 0 && len(c.afterRelease) == 0 {
+	if alone && span == nil && !measured && len(c.observers) == 0 {
 		return
 	}
 	if measured {
@@ -93,11 +93,6 @@ func (c *call) tell() {
 		c.entry.count(&a.Event, c.locked)
 	}
 	c.tel.report(c.ctx, a, c.locked, c.labels)
-	if c.locked {
-		for _, hook := range c.afterRelease {
-			hook(c.ctx, a.Event)
-		}
-	}
 	for _, observe := range c.observers {
 		observe(c.ctx, a.Event)
 	}

@@ -36,8 +36,7 @@ type runner struct {
 	next      *runner // behind it, of a Stack
 	guard     *Guard
 
-	afterRelease []func(context.Context, Event)
-	leads        bool // for Lead
+	leads bool // for Lead
 
 	releaseTimeout time.Duration
 	maxRetryAfter  time.Duration // 0 is none
@@ -117,7 +116,7 @@ func (g *Guard) compile(roots keyexpr.Roots) (r *runner, faults []error) {
 	r = &runner{
 		spec: g.spec, request: g.spec.request(), locker: g.locker, tel: g.tel, labels: newLabels(g.spec),
 		observers: slices.Clone(g.observers), wantKeys: g.wantKeys, keyFunc: g.keyFunc,
-		guard: g, recent: new(recentHolds), local: g.local, afterRelease: slices.Clone(g.hooks),
+		guard: g, recent: new(recentHolds), local: g.local,
 		releaseTimeout: cmp.Or(g.releaseTimeout, releaseTimeout), maxRetryAfter: g.maxRetryAfter,
 	}
 	g.fitted = r

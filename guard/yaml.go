@@ -6,19 +6,8 @@ import (
 	"fmt"
 )
 
-// MarshalYAML returns s as a map of its attributes, for packages of YAML that look for this method.
-func (s Spec) MarshalYAML() (any, error) {
-	object, err := s.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	var m map[string]any
-	err = json.Unmarshal(object, &m)
-	return m, err
-}
-
 // UnmarshalYAML sets all of s from a map of attributes, or from a string with its text form, for packages of YAML that
-// look for this method. Without it they would pass over attributes that they do not find among the fields.
+// look for this method. They write one by MarshalText. Without this method they would pass over attributes that they do not find among the fields.
 func (s *Spec) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err == nil {
