@@ -7,6 +7,21 @@ import (
 	"testing"
 )
 
+// A module that has only the tool would be told that an import has no name.
+func TestModuleWithoutLatchkeyIsToldWhatToType(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/shop\n\ngo 1.26\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "orders.go"), "package shop\n\nimport \"context\"\n\n"+
+		"type Orders interface {\n\t//latchkey:guard order:#{id}\n\tPay(ctx context.Context, id string) error\n}\n")
+	_, err := Generate(dir, ".")
+	const want = "this module does not require Latchkey yet, which the code to be generated imports: type go get github.com/latchkey-go/latchkey"
+	if err == nil || err.Error() != want {
+		t.Errorf("Generate: %v, want %s", err, want)
+	}
+}
+
 // Of a type whose package is internal to another module, the type checker says nothing.
 func TestImportsThatTheGoCommandRefusesAreNotWritten(t *testing.T) {
 	dir := module(t, map[string]string{

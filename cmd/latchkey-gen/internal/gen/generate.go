@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 
@@ -128,6 +129,9 @@ func compile(dir string, files []File) error {
 	var wrong faults
 	for _, p := range pkgs {
 		for _, at := range mistakes(p, dir) {
+			if strings.HasPrefix(at.text, "could not import "+root) {
+				return fmt.Errorf("this module does not require Latchkey yet, which the code to be generated imports: type go get %s", root)
+			}
 			if _, generated := overlay[at.Filename]; generated {
 				wrong = append(wrong, placed{at.Position, "what is generated does not compile: " + at.text})
 			}
