@@ -10,7 +10,7 @@
 //		defer cluster.Stop()
 //		client, err := clientv3.New(clientv3.Config{Endpoints: cluster.Endpoints()})
 //
-// A test does so in TestMain.
+// A test does so in TestMain. Start fails without it, as a member would be the whole program once more.
 package etcdtest
 
 import (
@@ -62,8 +62,9 @@ const startTimeout = 60 * time.Second
 
 // Start starts a cluster. It ends with Stop, and at the latest with this process.
 func Start(o Options) (*Cluster, error) {
-	if os.Getenv(variable) != "" {
-		return nil, errors.New("etcdtest: this process is a member of a cluster: the program has to call Main first")
+	if !mainCalled.Load() {
+		return nil, errors.New("etcdtest: Start without Main: each member is this program, started again, so main calls etcdtest.Main first, " +
+			"and a test does: func TestMain(m *testing.M) { etcdtest.Main(); os.Exit(m.Run()) }")
 	}
 	dir, err := os.MkdirTemp("", "latchkey-etcd-")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -27,8 +28,12 @@ type setup struct {
 	TokenTTL                      time.Duration
 }
 
+// mainCalled is what Start wants to know of this process.
+var mainCalled atomic.Bool
+
 // Main returns at once, unless [Start] has started this process. Then it is a member of the cluster, and Main does not return.
 func Main() {
+	mainCalled.Store(true)
 	text := os.Getenv(variable)
 	if text == "" {
 		return
