@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+go test ./internal/imports -count=1 -run TestAPI # what is exported, beside internal/imports/testdata/api.txt
 base=$(git tag --list 'v[0-9]*' --sort=-version:refname | head -n 1)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
