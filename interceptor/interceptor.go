@@ -23,7 +23,8 @@
 // Templates and conditions can use these roots:
 //
 //	req     the request message, by the names of its fields in .proto file or in Go, or by getters: req.account_id,
-//	        req.AccountId, req.GetAccountId()
+//	        req.AccountId, req.GetAccountId(); a text that is left out is refused, and a number is 0, unless its field is
+//	        optional in the .proto file: required(req.account_no) refuses that, too
 //	md      the incoming metadata, by lower-case name: md.tenant or md["x-tenant"]; a name that the caller
 //	        sent more than once is refused, since a key can't say which of the values the handler will use
 //	method  the full name of the method, such as "/bank.v1.Bank/Transfer"

@@ -11,7 +11,9 @@
 //
 // Keys are made so that they can be trusted. A template that reads nothing of the request is an
 // error, unless [OneKey] says that it is meant. A value that is nil or empty is an error that
-// matches [ErrValue]: it never makes a key that unrelated requests share. What could be taken
+// matches [ErrValue]: it never makes a key that unrelated requests share. A number that a proto3
+// message leaves out is no such value, but 0, unless its field is optional: required(req.Id)
+// refuses it. What could be taken
 // for the literal text around a value is escaped, so that different values never make the same
 // key, and [Template.Match] reads them back. README.md in this folder teaches the language.
 //
