@@ -95,7 +95,7 @@ var hostileTexts = []string{
 	"#{map(req.Texts, .foo)}", "#{any(req.Any, .foo == 1)}",
 }
 
-// TestHostileRequestsAreBounded holds the worst that is known to a time and an amount of memory, and to an error of the request.
+// TestHostileRequestsAreBounded holds the worst that is known to an amount of memory and of steps, and to an error of the request.
 func TestHostileRequestsAreBounded(t *testing.T) {
 	h := newHostileRequest()
 	roots := Roots{"req": TypeFor[*hostileRequest]()}
@@ -111,14 +111,12 @@ func TestHostileRequestsAreBounded(t *testing.T) {
 			}
 			continue
 		}
-		took, u := time.Hour, used{made: 1 << 62}
-		for try := 0; try < 5 && (took > mostTime || u.made > mostBytes); try++ { // until one is not disturbed
-			start = time.Now()
+		u := used{made: 1 << 62}
+		for try := 0; try < 5 && u.made > mostBytes; try++ { // until one is not disturbed
 			u = usedBy(t, tmpl, h)
-			took = min(took, time.Since(start))
 		}
-		if took > mostTime || u.made > mostBytes || u.steps > run.MaxSteps || u.bytes > run.MaxBytes {
-			t.Errorf("%.60s takes %v and %+v", text, took, u)
+		if u.made > mostBytes || u.steps > run.MaxSteps || u.bytes > run.MaxBytes {
+			t.Errorf("%.60s takes %+v", text, u)
 		}
 		err = u.err
 		if err != nil && !errors.Is(err, ErrValue) {
