@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -64,8 +65,12 @@ func TestAllocations(t *testing.T) {
 	for range 20 { // until its lane is quick, and it has what it keeps
 		pair()
 	}
-	if got := testing.AllocsPerRun(200, pair); got > pairAllocations {
-		t.Errorf("%v allocations a pair, want %v at most", got, pairAllocations)
+	least := math.Inf(1)
+	for try := 0; try < 10 && least > pairAllocations; try++ { // until nothing else of the process has allocated meanwhile
+		least = min(least, testing.AllocsPerRun(50, pair))
+	}
+	if least > pairAllocations {
+		t.Errorf("%v allocations a pair, want %v at most", least, pairAllocations)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestRolledPasswordIsTheCause(t *testing.T) {
 						t.Fatalf("the hold ended with %v, want a loss for WRONGPASS", cause)
 					}
 				}
-				if _, err := c.Acquire(context.Background(), lock.Request{Key: "k"}); !errors.Is(err, lock.ErrRefused) {
+				if _, err := c.Acquire(context.Background(), lock.Request{Key: "k", Wait: 10 * time.Second}); !errors.Is(err, lock.ErrRefused) {
 					t.Errorf("Acquire = %v, want ErrRefused", err)
 				}
 				for labels, n := range m.points(t, "question.duration") {
