@@ -43,7 +43,7 @@ type simOptions struct {
 
 // parseSimOptions reads the variable.
 func parseSimOptions(text string) (simOptions, error) {
-	o := simOptions{seed: 1, seeds: 1, parts: 1, again: 10}
+	o := simOptions{seed: 1, seeds: 1, parts: 1, again: 3}
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(pair, "=")
 		if err := o.set(name, value); err != nil {

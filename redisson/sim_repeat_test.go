@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSimRepeats holds the simulation to its word: the same seed gives the same trace, ten times of ten. Other scenes are run by
+// TestSimRepeats holds the simulation to its word: the same seed gives the same trace each time. Other scenes are run by
 // the option.
 func TestSimRepeats(t *testing.T) {
 	text, given := os.LookupEnv(simVariable)

@@ -13,7 +13,7 @@ var errOwn, errParent = errors.New("own"), errors.New("parent")
 
 // Whoever has seen an end sees the same one ever after, and what derives from the context ends with it.
 func TestEndIsSeenByAllAlike(t *testing.T) {
-	for i := range 2000 {
+	for i := range 400 {
 		parent, end := context.WithCancelCause(t.Context())
 		var c Context
 		c.Begin(parent)
@@ -26,6 +26,7 @@ func TestEndIsSeenByAllAlike(t *testing.T) {
 					_ = c.Done()
 				}
 				for c.Err() == nil {
+					runtime.Gosched()
 				}
 				cause := context.Cause(&c)
 				derived, stop := context.WithCancel(&c)

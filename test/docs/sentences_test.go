@@ -34,6 +34,9 @@ func sentences(page string) (found []string) {
 	return slices.Compact(found)
 }
 
+// mostWords is how long all pages are together. One that grows wants another one that shrinks.
+const mostWords = 40_000
+
 // Each thing is said once, in its right place: no sentence stands on two pages.
 func TestNoSentenceStandsOnTwoPages(t *testing.T) {
 	const root = "../.."
@@ -41,7 +44,7 @@ func TestNoSentenceStandsOnTwoPages(t *testing.T) {
 	if err != nil {
 		t.Skip(err) // a copy without its history
 	}
-	where := map[string]string{}
+	where, words := map[string]string{}, 0
 	for file := range strings.SplitSeq(strings.Trim(string(list), "\x00"), "\x00") {
 		text, err := os.ReadFile(path.Join(root, file))
 		if os.IsNotExist(err) || path.Base(file) == "CHANGELOG.md" || strings.HasSuffix(file, ".zh-CN.md") {
@@ -50,6 +53,7 @@ func TestNoSentenceStandsOnTwoPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		words += len(strings.Fields(string(text)))
 		for _, sentence := range sentences(string(text)) {
 			if first, ok := where[sentence]; ok {
 				t.Errorf("%s and %s say: %s", first, file, sentence)
@@ -57,6 +61,9 @@ func TestNoSentenceStandsOnTwoPages(t *testing.T) {
 				where[sentence] = file
 			}
 		}
+	}
+	if words > mostWords {
+		t.Errorf("the pages have %d words, want %d at most", words, mostWords)
 	}
 }
 
