@@ -19,11 +19,11 @@ import (
 //	}
 //	err := guard.Bind(guard.Must(guard.New(locker)), &orders)
 //
-// A function takes a context first and returns an error last. Its only other argument is the fact req; of several, args
-// gives the names. The name of a guard defaults to the path of the field, as in "Orders.Pay".
+// A function takes a context first and returns an error last. A single argument between them is the fact req; args
+// names several. The name of a guard defaults to the path of the field, as in "Orders.Pay".
 //
-// The options of g are for all fields. What differs from field to field stands in its tag, and by the name of its guard in
-// what Registry.Override gets. A Fallback must fit each function whose policy it is: busy=fail; outage=fail does without. A
+// The options of g apply to all fields. Settings of a single field stand in its tag, or in Registry.Override under the
+// name of its guard. A Fallback must fit each function whose policy it is: busy=fail; outage=fail does without. A
 // KeyFunc must fit the request of each. A function that wants options of its own has no tag, and goes through Func.
 //
 // The error joins the mistakes of all fields, and names each; then nothing was replaced. Call Bind once, before the

@@ -36,7 +36,7 @@ type call struct {
 	*member           // nil outside of a Registry
 }
 
-// shared is what a call shares with others, who may keep it: the work, the locker, and whoever is told its keys.
+// shared is the part of a call that others may keep: the work, the locker, and observers of its keys.
 type shared struct {
 	work      heldContext // its holds are in the order taken
 	releasing releaseContext
@@ -57,7 +57,7 @@ type task struct {
 	ahead bool
 }
 
-// start makes the call and tells how it went. There is a descent where t is to make the call of the guards behind this one.
+// start makes the call and reports its end to the observers. below is not nil where t calls the guards behind this one.
 func (c *call) start(ctx context.Context, facts keyexpr.Facts, t *task, below *descent) (ran bool, err error) {
 	c.until = Forever
 	c.open(ctx)
@@ -140,8 +140,8 @@ func (c *call) render(facts keyexpr.Facts, t *task) (keys []string, err error) {
 	return keys, err
 }
 
-// end gives back what a panic left held, and tells how the call went. Being deferred and without a recover, it leaves a
-// panic as it is.
+// end gives back the locks that a panic left held, and reports the call's end. Being deferred and without a recover, it
+// leaves a panic as it is.
 func (c *call) end() {
 	if c.entry != nil {
 		defer c.leave()
@@ -184,8 +184,8 @@ func (c *call) acquire(keys []string) error {
 	return nil
 }
 
-// takeAll takes the locks of keys, for all of which together a call waits no longer than is declared. A locker that can takes several in one
-// question, those of the guards behind this one included.
+// takeAll acquires keys in order. Spec.Wait bounds the total. A locker that can reserve several locks at once does so
+// in one question, which includes the keys of the guards behind this one.
 func (c *call) takeAll(keys []string) error {
 	request := *c.request
 	bounded := request.Wait > 0 && (len(keys) > 1 || len(c.ahead) > 0 || c.spec.Busy == Replace)
@@ -234,7 +234,7 @@ func (c *call) takeAll(keys []string) error {
 	return nil
 }
 
-// beginning is when the last of the locks was had, which some lockers know themselves.
+// beginning returns when the last of the locks was acquired, which some lockers know themselves.
 func (c *call) beginning() time.Duration {
 	if hold, ok := c.work.holds[len(c.work.holds)-1].(clock.Timed); ok {
 		return time.Duration(hold.Since())

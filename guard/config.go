@@ -81,7 +81,8 @@ func (c *config) imply() {
 	c.spec.implyFallback()
 }
 
-// validate reports the faults of c that show without knowing the facts. What a tag may still fill in is no fault.
+// validate reports the faults of c that show without knowing the facts. A field that a tag may still fill in is no
+// fault.
 func (c *config) validate() error {
 	s := c.spec
 	faults := c.mistakes(false)

@@ -7,7 +7,8 @@ import (
 )
 
 // Do runs fn under g at once, for work that is no function of its own. req is the request that templates see as `req`;
-// struct{}{} is none. What g leaves open, a tag of Req may say. Results and errors are those of a function from Func.
+// struct{}{} is none. A tag of Req may fill in the fields that g leaves open. Results and errors are those of a
+// function from Func.
 //
 //	receipt, err := guard.Do(ctx, pay, req, func(ctx context.Context) (Receipt, error) { … })
 //

@@ -21,9 +21,10 @@ type DrainReport struct {
 	Running map[string]int
 }
 
-// Drain lets no new calls in, refuses those that are in line for a lock, and waits until the others have ended and given
-// back their locks. What a running call does under its lock, further guarded calls included, goes on as ever. A Stack is one
-// call, which is in line until it has all of its locks. What the mode Shadow measures belongs to its call. Only a Lead is told to end.
+// Drain lets no new calls in, refuses those that are in line for a lock, and waits until the others have ended and
+// given back their locks. The work of a running call goes on as ever, further guarded calls included. A Stack is one
+// call, which is in line until it has all of its locks. The measurement of the mode Shadow is a part of its call. Only
+// the context of a Lead ends.
 //
 // The error says which guards were still running when ctx ended. Nothing is undone then: Drain may be called once more.
 func (r *Registry) Drain(ctx context.Context) (DrainReport, error) {

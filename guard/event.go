@@ -28,7 +28,7 @@ const (
 	OutcomeReplaced       = "replaced"        // ErrReplaced
 	OutcomeCanceled       = "canceled"        // the caller's context ended before the work could start
 
-	OutcomeElected = "elected" // a Lead begins: observers are told beside the end of each call; adapter.Outcomes does not list it
+	OutcomeElected = "elected" // a Lead begins, which observers learn beside the end of each call; adapter.Outcomes does not list it
 )
 
 var outcomes = [...]string{
@@ -61,8 +61,8 @@ type Event struct {
 	Refused error
 	// Err is what the call returned: nil for success and for a panic.
 	Err error
-	// Release is what went wrong when the locks were given back, and nil if nothing did. It fails the call only where it
-	// matches lock.ErrLost; other locks end by themselves with their lease.
+	// Release is the error of giving the locks back, or nil. It fails the call only where it matches lock.ErrLost;
+	// other locks end by themselves with their lease.
 	Release error
 	// Lead says that the call is one of Lead, which stands again: nobody else gets its error.
 	Lead bool

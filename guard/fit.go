@@ -18,8 +18,8 @@ type fitting struct {
 	fallback reflect.Type  // what a fallback must be
 }
 
-// fit fits g to a function. What the options of g leave open, first the tag of the function fills in and then that of the
-// request type. Over defaults, both have the last word.
+// fit fits g to a function. The tag of the function fills in the fields that the options of g leave open, and then the
+// tag of the request type does. Over defaults, both have the last word.
 func (g *Guard) fit(f fitting) (*runner, error) {
 	merged := *g
 	merged.owner = f.owner

@@ -11,8 +11,8 @@ import (
 )
 
 // Func puts g in front of fn: the returned function takes the locks, runs fn with a context that ends when a lock is
-// lost, and gives them back. Templates see the request as `req`. What g leaves open, a tag of the request type may say,
-// and Name defaults to the name of that type. An error here is a mistake in the declaration.
+// lost, and gives them back. Templates see the request as `req`. A tag of the request type may fill in the fields that
+// g leaves open, and Name defaults to the name of that type. An error here is a mistake in the declaration.
 //
 // The returned function returns fn's own error untouched, or an *Error, or, if ctx ended before fn could start, an error
 // that matches both ctx.Err() and the cause of ctx. The result is fn's own also beside an ErrLost. Where a policy drops

@@ -117,10 +117,10 @@ func (h Hold) Remaining() time.Duration {
 	return left
 }
 
-// Check asks the lock service whether all of the locks are still held, for all at once, just before something that can't be undone, such as
-// a commit. Its error is an *Error: ErrLost if one is not, ErrOutage if the service did not answer; or it matches ctx.Err().
-// Where a locker has no way to ask, Check says what is known here. Even so, a lock can end right after it: a store that is
-// to be safe against that compares tokens.
+// Check asks the lock service whether all of the locks are still held, for all at once, just before something that
+// can't be undone, such as a commit. Its error is an *Error: ErrLost if one is not, ErrOutage if the service did not
+// answer; or it matches ctx.Err(). If a locker has no way to ask, Check returns the state that this process knows. Even
+// so, a lock can end right after it: a store that is to be safe against that compares tokens.
 func (h Hold) Check(ctx context.Context) error {
 	// The shortest extension changes nothing of a live hold, and asks the service.
 	if err := h.extend(ctx, time.Millisecond); !errors.Is(err, lock.ErrUnsupported) {
@@ -163,7 +163,7 @@ type extender interface {
 	Extend(ctx context.Context, d time.Duration) error
 }
 
-// extendAll asks for all holds at once. Of several errors, it returns a loss rather than what is not known.
+// extendAll asks for all holds at once. If several fail, it returns a loss rather than an unknown outcome.
 func (h Hold) extendAll(ctx context.Context, d time.Duration) error {
 	if len(h.c.holds) == 1 {
 		return h.c.holds[0].(extender).Extend(ctx, d)

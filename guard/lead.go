@@ -32,15 +32,16 @@ const (
 // up to a half. The pauses begin anew after an attempt of 30s or more, which a lead that lasted is, and after MaxHold. A panic of fn
 // gives the lead away, and is the caller's.
 //
-// Errors after which Lead stands again are not returned: observers get them. They are told OutcomeElected when a lead begins, under its lock
-// and with the context of fn, and its end as that of each call. Event.Lead is true in both.
+// Lead does not return errors after which it stands again: observers get them. Observers get OutcomeElected when a lead
+// begins, under its lock and with the context of fn, and its end as that of each call. Event.Lead is true in both.
 //
-// g is any guard whose key reads no request, also a Stack. Lead waits by itself, so g has no Wait other than Forever. What would let two
-// lead, nobody lead, or would be ignored is refused: the policies of Busy and Outage, When, Switchable, HoldAtLeast, Read, Limit and Rate. Under a
-// Lead with the same key, Lead re-enters, as each call does.
+// g is any guard whose key reads no request, also a Stack. Lead waits by itself, so g has no Wait other than Forever.
+// Lead refuses options that it would ignore, or that would let two lead or nobody: the policies of Busy and Outage,
+// When, Switchable, HoldAtLeast, Read, Limit and Rate. Under a Lead with the same key, Lead re-enters, as each call
+// does.
 //
-// A process that stood still past its lease is told of the loss when it runs again, which can be too late: what must not have two writers
-// compares their tokens. See docs/leader.md for how long it takes until the next one leads.
+// A process that stood still past its lease learns of the loss when it runs again, which can be too late: a store that
+// must not have two writers compares their tokens. See docs/leader.md for how long it takes until the next one leads.
 func Lead(ctx context.Context, g *Guard, fn func(context.Context) error) error {
 	if err := g.unmade("Lead with"); err != nil {
 		return err

@@ -70,8 +70,8 @@ type lineCount struct {
 	lines int           // also those that are left out
 }
 
-// keep reports whether a line of e is to be written, with how many were left out before it, and, for the last one of a
-// period, with the rest of that.
+// keep reports whether to write a line of e. It also returns how many lines were left out before it, and, for the last
+// one of a period, the rest of that period.
 func (l *logger) keep(e *Event, level slog.Level) (omitted int, pause time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,12 +4,13 @@ package guard
 type outcomeTraits struct {
 	// ordinary is that the work ran, as it was to.
 	ordinary bool
-	// handled is that something was done about a lock that could not be had.
+	// handled is whether a policy or a mode did something about a lock that could not be acquired.
 	handled bool
-	// failed is a failure of the guard's own, which makes the span an error and has an error.type. The work's own error is the
-	// work's to tell. Refusing a request that is busy, without a key or given up by its caller is the guard's job.
+	// failed is a failure of the guard's own, which makes the span an error and has an error.type. The work reports its
+	// own error. Refusing a request that is busy, without a key or given up by its caller is the guard's job.
 	failed bool
-	// message is that of a line in the log, for those who have not read this package. Without it, the call was a common one.
+	// message is that of a line in the log, for readers who do not know this package. Without it, the call was a common
+	// one.
 	message string
 }
 

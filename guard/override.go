@@ -11,14 +11,15 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// Override changes the declarations of guards: what the Spec under a guard's name gives takes the place of what code and tags
-// say, and is checked with it. Before the guards are made, call it with what ParseSpecs read, and Check afterwards. Of several
-// calls, as for a file and then an environment variable, the last has the last word on what it gives.
+// Override changes the declarations of guards: the fields given in the Spec under a guard's name take the place of code
+// and tags, and are checked with them. Before the guards are made, call it with the result of ParseSpecs, and Check
+// afterwards. Several calls add up, as for a file and then an environment variable: the last one wins, field by field.
 //
-// It may be called again while the program runs, as with a file that has changed. Calls that are under way go on with what they began with, and the
-// next ones have the new declaration. A new key or condition is checked against the requests of each function and route that the guard stands before.
-// What can't change there is the name, the kind of lock, and whether a Fallback is ever wanted. What a later call does not give stays as
-// it was said before. Between calls with an old and a new key there is no exclusion.
+// It may be called again while the program runs, as with a file that has changed. Calls under way keep their
+// declaration, and the next ones have the new one. A new key or condition is checked against the requests of each
+// function and route that the guard stands before. The name, the kind of lock, and whether a Fallback is ever wanted
+// can't change there. A field that a later call does not give keeps its earlier override. Between calls with an old and
+// a new key there is no exclusion.
 //
 // All specs are taken, or none: the error joins what is wrong with each, and nothing has changed.
 func (r *Registry) Override(specs map[string]Spec) error {
@@ -108,8 +109,8 @@ type site struct {
 	runner *runner // that the function or the route has
 }
 
-// like reports whether s is the same guard in front of the same sort of function. Such places share a runner, as a program may make one for each of
-// its tenants, and forget it.
+// like reports whether s is the same guard in front of the same sort of function. Such places share a runner, because a
+// program may make one for each of its tenants, and forget it.
 func (s *site) like(other *site) bool {
 	g, o := &s.guard, &other.guard
 	return g.origin == o.origin && g.owner == o.owner && g.spec == o.spec && slices.Equal(g.rest, o.rest) &&

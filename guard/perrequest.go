@@ -13,8 +13,8 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// expression is an attribute whose value may be read from the request, by a template of one hole: limit=#{plan.slots}. What the
-// hole makes is a text, as in a key, which then is read as that of a value in a tag.
+// expression is an attribute whose value may be read from the request, by a template of one hole: limit=#{plan.slots}.
+// The hole makes a text, as in a key, which then is parsed as the value of a tag would be.
 type expression struct {
 	attr                      // of values that are written out
 	text  func(*Spec) *string // where the template stands
@@ -66,7 +66,7 @@ var levelText = regexp.MustCompile(`^\s*([1-9]\d{0,8}|\.+})\s+of\s+(.*\S)\s*$`)
 //	level  = limit "of" template
 //	limit  = number | "#{" expression "}"
 //
-// with blanks around each part. What is in a hole separates nothing, so #{","} is a comma of the template.
+// with blanks around each part. A comma in a hole separates nothing, so #{","} is a comma of the template.
 func splitLevels(text string) (levels []level, err error) {
 	bare := bareText(text)
 	for start, end := 0, 0; err == nil && start <= len(text); start = end + 1 {

@@ -25,10 +25,11 @@ const (
 	// whose contexts end with the cause ErrReplaced. Then it waits until they have let go, for Wait, or for as long as the
 	// caller if there is no Wait: two never run at once. Work that ignores its context is bounded by Lease or MaxHold only.
 	//
-	// Calls of all guards with this policy and the same locker are replaced, at the same key, also in other processes that
-	// share its locks: see the method Replace of the locker, which must have one. Other holders are not told, and are waited
-	// for. A call replaces others before it waits. So one that gives up, or gets no answer, may have ended them for nothing.
-	// A call under the work of another one for the same key is a part of it, and replaces nobody.
+	// Calls of all guards with this policy and the same locker are replaced, at the same key, also in other processes
+	// that share its locks: see the method Replace of the locker, which must have one. Other holders are not notified;
+	// the call waits for them. A call replaces others before it waits. So one that gives up, or gets no answer, may
+	// have ended them for nothing. A call under the work of another one for the same key is a part of it, and replaces
+	// nobody.
 	//
 	// It is for busy locks only, of kinds that one call holds at a time.
 	Replace

@@ -46,7 +46,7 @@ func (c *call) beginWait(keys []string) {
 	c.countWaiting(1)
 }
 
-// want notes which keys the call is about; they are told if anybody wants them.
+// want records how many keys the call has, and the keys themselves if an observer wants them.
 func (a *telemetryRecord) want(keys []string, told bool) {
 	a.Keys = len(keys)
 	if told {

@@ -14,12 +14,12 @@ type reserver interface {
 	Reserve(ctx context.Context, rs []lock.Request) (reserved context.Context, n int, leave func(), err error)
 }
 
-// reserve takes the locks of keys that can be had without waiting: n of them, from the first one on, which an Acquire under the context gets. The error
-// is that of a call that can't have its locks.
+// reserve takes the locks of keys that are free now: n of them, from the first one on. An Acquire under the returned
+// context gets them. The error is that of a call that can't have its locks.
 func (c *call) reserve(ctx context.Context, request lock.Request, keys []string) (_ context.Context, n int, leave func(), err error) {
 	all, ok := c.locker.(reserver)
 	if !ok {
-		return ctx, len(keys), func() {}, nil // as each is asked for anyway
+		return ctx, len(keys), func() {}, nil // as takeAll asks for each anyway
 	}
 	rs := make([]lock.Request, len(keys))
 	for i, key := range keys {
@@ -29,8 +29,8 @@ func (c *call) reserve(ctx context.Context, request lock.Request, keys []string)
 	return all.Reserve(ctx, rs)
 }
 
-// lookAhead renders the keys of the guards behind this one, if all of them take their locks where it does and in any case. Nobody is asked twice: the
-// calls of these guards use what is rendered here.
+// lookAhead renders the keys of the guards behind this one, if all of them take their locks from the same locker and in
+// any case. Facts are read once: the calls of these guards use the keys rendered here.
 func (c *call) lookAhead(facts keyexpr.Facts) {
 	if _, ok := c.locker.(reserver); !ok || c.spec.bounded() || c.spec.Busy == Replace || !reflect.TypeOf(c.locker).Comparable() {
 		return

@@ -66,8 +66,9 @@ const (
 	passed      = 7   // of the calls that follow a short one, on average
 )
 
-// due reports whether the hold that ends now is to be counted. After one of the shortest class, some are not if many were, as to read the
-// clock is a good part of what a guard around a short hold costs. How many is left to chance, so that no pattern of calls hides the long ones.
+// due reports whether to count the hold that ends now. After many holds of the shortest class, it skips some, because
+// reading the clock is a good part of the cost of a guard around a short hold. The number skipped is random, so that no
+// pattern of calls hides the long ones.
 func (r *recentHolds) due() bool { return r.pass.Load() <= 0 || r.pass.Add(-1) < 0 }
 
 func (r *recentHolds) add(held time.Duration) {

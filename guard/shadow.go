@@ -50,8 +50,8 @@ type shadow struct {
 	run   *runner
 	keys  []string // as the template gave them
 	outer *shadow
-	taken chan error // gets one answer: nil if all locks were had
-	over  chan bool  // gets the end of the work: whether the locks are to be kept
+	taken chan error // gets one answer: nil if all locks were acquired
+	over  chan bool  // gets the end of the work: whether to keep the locks
 }
 
 type shadowKey struct{}
@@ -135,7 +135,7 @@ func same(a, b lock.Locker) bool {
 	return !reflect.ValueOf(a).Comparable() || !reflect.ValueOf(b).Comparable() || a == b
 }
 
-// end says that the work has ended, and returns why the locks were not free. It does not wait for anything.
+// end ends the measurement with the work, and returns why the locks were not free. It does not wait for anything.
 func (s *shadow) end(succeeded bool) (refused error) {
 	select {
 	case refused = <-s.taken:

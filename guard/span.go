@@ -20,12 +20,12 @@ type spans struct {
 	// unset is the global provider that stands in until the program sets one. It is nil where spans always start.
 	unset trace.TracerProvider
 	never bool // the provider does nothing, and never will
-	// quiet says that the stand-in was asked for a span not long ago, and nobody recorded it. Instrumentation from outside of
-	// the program (eBPF) attaches to the stand-in's spans, and to be noticed it must find one from time to time.
+	// quiet is set for a while after the stand-in has started a span that nobody recorded. Instrumentation from outside
+	// of the program (eBPF) attaches to the stand-in's spans, and to be noticed it must find one from time to time.
 	quiet *atomic.Bool
 }
 
-// askEvery is how often the stand-in is asked for a span that nobody records.
+// askEvery is how often the stand-in starts a span that nobody records.
 const askEvery = time.Second
 
 func newSpans(p trace.TracerProvider) spans {

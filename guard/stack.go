@@ -72,7 +72,7 @@ func (g *Guard) fitRest(r *runner, roots keyexpr.Roots, can abilities, said func
 			faults = append(faults, err)
 			continue
 		}
-		next.wantKeys = next.wantKeys || r.wantKeys // as its errors are told by those before it
+		next.wantKeys = next.wantKeys || r.wantKeys // as those before it report its errors
 		r.next, r = next, next
 	}
 	return faults
@@ -83,7 +83,7 @@ type descent struct {
 	task  task
 	facts keyexpr.Facts
 	inner call
-	back  bool // the locks before it are to be given back, as nothing ran
+	back  bool // give back the locks before it, as nothing ran
 }
 
 // errRolledBack ends the work of a guard whose successors could not run. The caller never gets it.

@@ -54,8 +54,8 @@ func checkTags(tags string) error {
 	}
 }
 
-// words are those of the name of a tag. What separates them is no part of a name that anybody means: a comma, a character
-// that can't be seen.
+// words returns the words of a tag's name. They are separated by characters that nobody means as a part of a name, such
+// as a comma or an invisible one.
 func words(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./", r)

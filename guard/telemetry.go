@@ -76,10 +76,10 @@ type labels struct {
 	begun    atomic.Bool
 }
 
-// ending is what is told about the end of a call. Both texts come from lists of constants, so the labels are bounded.
+// ending is how a call ended. Both texts come from lists of constants, so the labels are bounded.
 type ending struct {
 	outcome string
-	refused string // the outcome that a policy or a lever kept from the caller
+	refused string // the outcome that a policy or a mode kept from the caller
 }
 
 type endLabels struct {
@@ -141,7 +141,7 @@ func (l *labels) add(name attribute.KeyValue, e ending) {
 	l.ended[e] = endLabels{attrs, []metric.AddOption{set}, []metric.RecordOption{set}, failed}
 }
 
-// refusedBy names the outcome that a call would have had without a policy. It is empty if the locks were had.
+// refusedBy names the outcome that a call would have had without a policy. It is empty if the locks were acquired.
 func (e *Event) refusedBy() string {
 	refused, ok := errors.AsType[*Error](e.Refused)
 	if !ok || !traits[e.Outcome].handled {

@@ -34,9 +34,9 @@ const (
 	MustAnswer
 )
 
-// Prepare fits g to roots: it checks that key and condition name nothing else and have fitting types.
-// A KeyFunc wants a root `req` of its request type. A Fallback is refused, as only functions know the type of results. What
-// not all adapters do is refused unless it is in can. The error joins all mistakes.
+// Prepare fits g to roots: it checks that key and condition name nothing else and have fitting types. A KeyFunc wants a
+// root `req` of its request type. A Fallback is refused, as only functions know the type of results. A Spec that needs
+// an Ability is refused unless can lists it. The error joins all mistakes.
 func Prepare(g *guard.Guard, roots keyexpr.Roots, can ...Ability) (Runner, error) {
 	does := func(a Ability) bool { return slices.Contains(can, a) }
 	fitted, err := g.Adapter().Prepare(roots, does(ServesMethods), does(ServesFallback), does(MustAnswer))
@@ -75,8 +75,8 @@ func (r Runner) Explain(ctx context.Context, facts keyexpr.Facts) guard.Explanat
 // for it at the beginning of each, and runs that. It is == to r as long as nothing was overridden.
 func (r Runner) Current() Runner { return Runner{r.fitted.Adapter().Runner().Current()} }
 
-// Specs returns what the guard of r declares, with what tags and overrides say. Of a Stack they are several, the first one
-// first. An adapter that looks into a Spec looks into these: that of a Guard is not the last word.
+// Specs returns the declaration of the guard of r, with tags and overrides applied. A Stack has several, the first one
+// first. An adapter that reads a Spec reads these: a Guard's own Spec lacks tags and overrides.
 func (r Runner) Specs() []guard.Spec { return r.fitted.Adapter().Runner().Specs() }
 
 // String returns the text of Specs, with bars between them.

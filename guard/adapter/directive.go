@@ -23,7 +23,8 @@ type Directive[Req, Res any] struct {
 	Name string
 	// Text is what the directive says, in the words of a tag.
 	Text string
-	// Of is what is guarded, for its type: the method of the interface as an expression, as in Orders.Pay, or the function.
+	// Of identifies the guarded code by its type: the method of the interface as an expression, as in Orders.Pay, or
+	// the function.
 	Of any
 	// Args are the names of the arguments behind the context, between commas. They are the facts. Without it, the only argument
 	// is req.

@@ -28,9 +28,9 @@ func BindFields(g *guard.Guard, target any, wrap func(Field) (reflect.Value, err
 	})
 }
 
-// CheckFields reports what guard.Bind would say to a struct of type t, or to a pointer to one, as far as it depends on types and
-// tags and not on what the fields hold. It is for tools, as CheckRequest is. With check, it is BindFields that is asked, and
-// check is called for each tagged field.
+// CheckFields reports the mistakes that guard.Bind would find in a struct of type t, or in a pointer to one, as far as
+// they depend on types and tags and not on values. It is for tools, as CheckRequest is. With check, it reports the
+// mistakes that BindFields would find, and calls check for each tagged field.
 func CheckFields(g *guard.Guard, t reflect.Type, check func(Field) error) error {
 	if check == nil {
 		return g.Adapter().CheckFields(t, nil)

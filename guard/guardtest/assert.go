@@ -13,8 +13,7 @@ func (l *Locker) Steps() []Step {
 	return slices.Clone(l.steps)
 }
 
-// Keys returns the keys of the locks that were had so far, in the order in which they were taken. A key that was had twice
-// is there twice.
+// Keys returns the keys of the locks acquired so far, in order. A key that was acquired twice is there twice.
 func (l *Locker) Keys() []string { return l.keysOf(Acquired) }
 
 // AskedFor returns the keys that Acquire was called with so far, in order.
@@ -30,7 +29,7 @@ func (l *Locker) keysOf(op Op) []string {
 	return keys
 }
 
-// Held returns the keys of the locks that have been had and not been released, in the order in which they were taken.
+// Held returns the keys of the locks that were acquired and not released, in the order of their acquisition.
 func (l *Locker) Held() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,7 +40,7 @@ func (l *Locker) Held() []string {
 	return keys
 }
 
-// WantKeys fails t unless the locks that were had so far are those of keys, in this order.
+// WantKeys fails t unless the locks acquired so far are those of keys, in this order.
 func (l *Locker) WantKeys(t testing.TB, keys ...string) {
 	t.Helper()
 	if got := l.Keys(); !slices.Equal(got, keys) {
@@ -57,7 +56,7 @@ func (l *Locker) WantHeld(t testing.TB, keys ...string) {
 	}
 }
 
-// WantNothingHeld fails t if a lock that was had was not released, or was released more often than it was had.
+// WantNothingHeld fails t if a lock was not released, or was released more often than it was acquired.
 func (l *Locker) WantNothingHeld(t testing.TB) {
 	t.Helper()
 	if got := l.Held(); len(got) > 0 {

@@ -13,7 +13,7 @@ type Fault struct {
 	keys    []string                                              // empty means all
 	acquire func(context.Context, *lock.Request, time.Time) error // before the real Acquire; may shorten r.Wait
 	release func(context.Context) error                           // before the real Release; a result is in its place
-	lost    time.Duration                                         // after the lock was had; negative is never
+	lost    time.Duration                                         // after the lock was acquired; negative is never
 }
 
 // On limits f to these keys.
@@ -22,7 +22,7 @@ func On(f Fault, keys ...string) Fault {
 	return f
 }
 
-// BusyFor has every key held by somebody else for d from now on. Who waits longer than that gets the lock.
+// BusyFor has every key held by somebody else for d from now on. A call that waits longer than that gets the lock.
 func BusyFor(d time.Duration) Fault {
 	return fault(func(ctx context.Context, r *lock.Request, since time.Time) error {
 		left := d - time.Since(since)
@@ -56,8 +56,9 @@ func Busy() Fault {
 	})
 }
 
-// LostAfter takes every lock away d after it was had: the work's context ends, others can have the lock, and its release
-// answers lock.ErrLost. Only lockers that lock in memory can lose a lock to others; any other goes on holding it.
+// LostAfter takes every lock away d after its acquisition: the work's context ends, others can acquire the lock, and
+// its release answers lock.ErrLost. Only lockers that lock in memory can lose a lock to others; any other goes on
+// holding it.
 func LostAfter(d time.Duration) Fault { return Fault{lost: max(d, 0)} }
 
 // LostUnnoticed lets every lock be lost, but says so only when it is released.

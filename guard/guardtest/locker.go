@@ -13,8 +13,8 @@ import (
 	"github.com/latchkey-go/latchkey/lock/memlock"
 )
 
-// Locker is a lock.Locker that misbehaves by script and records what it is asked for. Make one with New or Record. It is
-// safe for concurrent use.
+// Locker is a lock.Locker that misbehaves by script and records its calls. Make one with New or Record. It is safe for
+// concurrent use.
 type Locker struct {
 	inner lock.Locker
 
@@ -30,7 +30,7 @@ type Locker struct {
 // Op is what happened in a Step.
 type Op string
 
-// What can happen to a lock.
+// The operations on a lock that a Step can record.
 const (
 	Asked    Op = "asked"    // Acquire was called
 	Acquired Op = "acquired" // Acquire got the lock

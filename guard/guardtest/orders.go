@@ -22,8 +22,8 @@ func (o *orders) add(outer, inner string) {
 	(*o)[outer][inner] = true
 }
 
-// circles returns each set of names that can wait for each other for ever, as a path that ends where it begins. Of circles
-// that share a first name there is the shortest.
+// circles returns each set of names that can wait for each other for ever, as a path that ends where it begins. If
+// several circles share a first name, it returns the shortest.
 func (o orders) circles() []string {
 	var found []string
 	seen := make(map[string]bool)
