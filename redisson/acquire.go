@@ -19,21 +19,22 @@ const leaveInterval = 75 * time.Millisecond
 const timeToLeave = time.Second
 
 // Acquire implements [lock.Locker], for all kinds. The holds of a Fenced lock have a method Token() int64; all have
-// Keep(ctx, d) error, Extend(ctx, d) error and Remaining() time.Duration. Permits are those of Redisson's expirable semaphore;
-// where there is none of that name, it is made for as long as somebody holds a permit, with Limit permits, and where there is
-// one it has its own number. Levels are taken by the same script, all or none, and last a permit of the Rate, which is Redisson's rate limiter of the
-// key with the suffix "rate". A level that an ancestor of the call holds is re-entered, and the others are taken under that.
+// Keep(ctx, d) error, Extend(ctx, d) error and Remaining() time.Duration. Permits are those of Redisson's expirable
+// semaphore. An existing semaphore keeps its own number of permits. Otherwise one with Limit permits is made for as
+// long as somebody holds a permit. The same script takes the levels, all or none, and last a permit of the Rate, which
+// is Redisson's rate limiter of the key with the suffix "rate". A level that an ancestor of the call holds is
+// re-entered, and the others are taken under that.
 //
-// An error that matches lock.ErrRefused says that Redis refuses for good; see the package's comment. One that matches neither
-// that, lock.ErrBusy, lock.ErrUnsupported nor the cause of ctx means that Redis could not be asked, did not answer in time, or
-// is not ready. A caller that Redis has not answered at all stays half a second longer than Wait, but no longer than
-// [Timeout]. The lock is then not held; what the question may have left behind is removed in the background as soon as Redis
-// answers, and ends by itself with its lease otherwise.
+// An error that matches lock.ErrRefused says that Redis refuses for good; see the package's comment. An error that
+// matches neither that, lock.ErrBusy, lock.ErrUnsupported nor the cause of ctx means that Redis did not get the
+// question, did not answer in time, or is not ready. A caller that has no answer at all stays half a second longer than
+// Wait, but no longer than [Timeout]. The lock is then not held. Traces of the question in Redis are removed in the
+// background as soon as Redis answers, and end by themselves with their lease otherwise.
 func (c *Client) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error) {
 	return c.acquire(ctx, r, true, time.Now())
 }
 
-// acquire is Acquire, of a call that began at that time. The lock may be one that is not re-entrant.
+// acquire is Acquire for a call that began at began. The lock may be one that is not re-entrant.
 func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool, began time.Time) (lock.Hold, error) {
 	name := c.mapName(r.Key)
 	if res, _ := ctx.Value(reservationKey{c}).(*reservation); res != nil && r.Wait == 0 && !res.left.Load() {
@@ -164,13 +165,13 @@ func (c *Client) contend(ctx context.Context, name string, r lock.Request, began
 	if ho.nothing() {
 		return newBegun(ctx, r), nil
 	}
-	if h.holder != ho { // the lock was passed to h; what was asked before may have been answered in vain
+	if h.holder != ho { // the lock was handed to h; Redis may still admit ho for an earlier question
 		c.registry.discard(ho, false)
 	}
 	return h.public(), nil
 }
 
-// newHolder returns a holder for a request that was not asked for yet.
+// newHolder returns a holder for a request that Redis has not seen yet.
 func (c *Client) newHolder(name string, r lock.Request) holder {
 	if r.Kind != lock.Permit { // others ignore it
 		r.Limit = 0
@@ -292,11 +293,11 @@ func linger(ctx context.Context, all ...<-chan struct{}) {
 	}
 }
 
-// deep is how many holds above each other are asked one after the other whether they have ended. Below that, each is told: the holds of a list of
-// keys are above each other.
+// deep is how many nested holds a context asks in turn whether they have ended. A deeper hold is notified of their
+// ends. The holds of a list of keys are nested in each other.
 const deep = 8
 
-// prepare makes h a hold of ho, under ctx, that is to be admitted.
+// prepare makes h a hold of ho under ctx. Redis has yet to admit it.
 func (h *hold) prepare(ctx context.Context, c *Client, ho *holder, r lock.Request) {
 	h.c, h.holder, h.kind, h.lease, h.most, h.by, h.since = c, ho, r.Kind, leaseOf(r), r.MaxHold, r.Holder, present()
 	h.ctx.of = h
@@ -309,9 +310,9 @@ func (h *hold) prepare(ctx context.Context, c *Client, ho *holder, r lock.Reques
 	h.link.Join(ctx, h.public(), h)
 }
 
-// Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It is one question
-// that changes nothing, so the answer may be out of date when the caller reads it. A call that would re-enter the Key of r asks nobody; of other levels that it
-// would re-enter, it is told that they are full.
+// Peek returns the result that an Acquire of r without waiting would have now: nil if it would get the lock. It is one
+// question that changes nothing, so the answer may be out of date when the caller reads it. A call that would re-enter
+// the Key of r asks nobody. Other levels that it would re-enter count as full.
 func (c *Client) Peek(ctx context.Context, r lock.Request) error {
 	name := c.mapName(r.Key)
 	if err := cmp.Or(r.Validate(), c.checkSlot(name), c.checkLevels(name, r), context.Cause(ctx), context.Cause(c.ctx)); err != nil {

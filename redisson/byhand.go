@@ -19,17 +19,18 @@ import (
 type Freed struct {
 	// Key is that of the lock in Redis.
 	Key string `json:"key"`
-	// Holders are those who had it, by [Holder.ID]. To Free, they are the only ones from whom it is to be freed, or nil.
+	// Holders are those who had it, by [Holder.ID]. Free frees the lock only from these, or from anybody if it is nil.
 	Holders []string `json:"holders"`
-	// Who has freed it, and Reason is why: UTF-8 without control characters, together of 1,022 bytes at most. If both are empty, nothing is noted.
+	// Who names the person who freed it, and Reason says why: UTF-8 without control characters, together of 1,022 bytes
+	// at most. Redis records nothing if both are empty.
 	Who    string `json:"who"`
 	Reason string `json:"reason"`
-	// Time is when, by the clock of Redis. Free sets it.
+	// Time is when it was freed, by the clock of Redis. Free sets it.
 	Time time.Time `json:"-"`
 }
 
 const (
-	// mostFrees is how many Redis remembers, of accounts of so many bytes at most.
+	// mostFrees is how many records Redis keeps, and mostAccount how many bytes of account each has at most.
 	mostFrees   = 1000
 	mostAccount = 1024
 	// newFrees is how many a holder looks at to find out about itself, and reasonPatience how long it waits for them.
@@ -107,8 +108,9 @@ func (c *Client) reasons() map[string]error {
 	return reasons
 }
 
-// Hold takes a plain lock by hand for d, to keep it shut for maintenance, and says for whom and why, in 180 bytes at most, of which a space takes
-// three. Nothing renews it, and it outlives the program; [Client.Free] ends it. If others have it, the error matches lock.ErrBusy. What is said stands in the id of the holder, where
+// Hold takes a plain lock by hand for d, to keep it shut for maintenance, and records for whom and why. The record has
+// 180 bytes at most, of which a space takes three. Nothing renews the lock, and it outlives the program; [Client.Free]
+// ends it. If others have it, the error matches lock.ErrBusy. The record stands in the id of the holder, where
 // [Client.Inspect] finds it, and the errors of calls that meet the lock repeat it: see lock.BusyError.
 func (c *Client) Hold(ctx context.Context, name string, d time.Duration, who, reason string) error {
 	text := account(who, reason)
@@ -155,7 +157,8 @@ type elsewhere struct {
 	until      time.Time
 }
 
-// heldElsewhere notes in busy who holds a lock by hand. It is asked for a lease that is longer than any crash leaves, once a second, and until by.
+// heldElsewhere notes in busy who holds a lock by hand. It asks Redis only if the lease is longer than any crash
+// leaves, once a second, and until by.
 func (c *Client) heldElsewhere(ctx context.Context, by time.Time, busy *lock.BusyError, name string, kind lock.Kind) {
 	if busy.Here || kind == lock.Permit || busy.Remaining <= c.registry.timeout {
 		return

@@ -114,9 +114,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 //   - redis://sentinel1:26379?master_name=main&addr=sentinel2:26379 is the master that sentinels call main, as [redis.ParseFailoverURL]
 //     has it: the user before the host is the sentinels', and username, password and db are parameters.
 //
-// [Credentials] are asked for with each connection. CLIENT LIST shows each by the URL's client_name, or that of [Name], or else the program's,
-// with dashes for what Redis does not take; no right is needed for that. Locks are at masters alone, so options that route to replicas are ignored. Like New,
-// Open does not talk to Redis. An error quotes nothing of a password.
+// Each connection asks for its [Credentials]. CLIENT LIST shows it by the URL's client_name, or that of [Name], or else
+// the program's, with dashes for characters that Redis does not take; that needs no right. Locks are at masters alone,
+// so options that route to replicas are ignored. Like New, Open does not talk to Redis. An error quotes nothing of a
+// password.
 func Open(url string, opts ...Option) (*Client, error) {
 	s := settingsOf(opts)
 	d := reply.Dialling{Credentials: s.credentials, Name: cmp.Or(s.name, filepath.Base(os.Args[0]))}

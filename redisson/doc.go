@@ -15,7 +15,7 @@
 // not escape it: take raw(…) in its template, or package keyexpr/spel.
 //
 // Lock is re-entrant, FairLock serves its waiters in order, SpinLock polls, FencedLock numbers its acquires, and a ReadWriteLock has a shared
-// ReadLock and a WriteLock. Lock and FairLock can be had without re-entry. A MultiLock holds all of several locks, and a RedLock the majority of
+// ReadLock and a WriteLock. Lock and FairLock also come without re-entry. A MultiLock holds all of several locks, and a RedLock the majority of
 // independent servers. There are Semaphore, PermitExpirableSemaphore, CountDownLatch and RateLimiter, too.
 //
 // A call owns a lock, and not a goroutine. The context that Lock returns carries the chain of holds above it, and a call under it re-enters
@@ -23,7 +23,7 @@
 //
 // A held lock is renewed until it is released. Its context ends, with a cause that matches lock.ErrLost, before the lease that Redis has last
 // answered can be over. A process that was stopped learns of its loss when it runs again, and a Redis that loses writes loses locks with them:
-// where that matters, let the resource check the token of a FencedLock. What Redis refuses for good matches lock.ErrRefused.
+// where that matters, let the resource check the token of a FencedLock. A permanent refusal of Redis matches lock.ErrRefused.
 //
 // One server, Sentinel and Redis Cluster will do, with TLS and users as go-redis has them. docs/operations/redis.md says what servers, clusters
 // and users need and what each operation asks of Redis, and WIRE.md has the layout of the keys.

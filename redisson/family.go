@@ -103,7 +103,7 @@ func (plain) exit(ho *holder, successor string, kept time.Duration) call {
 	return cl
 }
 
-// duration is a number of milliseconds that Redis has answered. What is longer than a Duration can be is as good as that.
+// duration converts a number of milliseconds from Redis. A number too great for a Duration becomes the longest one.
 func duration(ms int64) time.Duration {
 	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
@@ -157,9 +157,10 @@ func (c *Client) sweepAll() {
 	}
 }
 
-// sweep removes those from the queue of a fair lock who wait no more, of this client, and reports whether there were any. If the lock is free
-// and has another client's waiter at its head, that client is asked to do the same. Who stands there now, and is not among those who wait when
-// the answer comes, is over: a waiter stands in a local queue before it gets in the fair one.
+// sweep removes waiters of this client that wait no more from the queue of a fair lock, and reports whether there were
+// any. If the lock is free and has another client's waiter at its head, the script notifies that client, which does the
+// same. A waiter of this client that stands there, and is not among those who wait when the answer comes, is over: a
+// waiter stands in a local queue before it gets in the fair one.
 func (c *Client) sweep(ctx context.Context, by time.Time, name string) (swept bool) {
 	for over := []any(nil); ; {
 		a := c.road.Ask(ctx, by, call{Script: fairOwn, Keys: fairKeys(name), Args: append([]any{c.id + ":", lockChannel(name)}, over...)})

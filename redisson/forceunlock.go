@@ -17,8 +17,9 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-// tell has the clients of holders told that a lock was freed by hand: each of its holder, or all of the same word. This one is told, too, as a clone
-// of its process has its id. It is a hint, without which they learn of it when they next renew: so what can't be sent is no error.
+// tell notifies the clients of holders that a lock was freed by hand: each of its holder, or all of the same word. It
+// notifies this client, too, as a clone of its process has its id. The message is a hint, without which they learn of
+// it when they next renew: so a failure to send it is no error.
 func (c *Client) tell(ctx context.Context, key string, holders []any, word string) {
 	local, err := c.topology.Local(ctx)
 	if err != nil {
@@ -64,8 +65,8 @@ func (c *Client) askEach(ctx context.Context, by time.Time, calls []call) []answ
 	return answers
 }
 
-// askAll asks one master many questions in few round trips. What was not answered is asked once more by itself, which repeats it for as long as
-// there is time.
+// askAll asks one master many questions in few round trips. It asks a question without an answer once more by itself,
+// which repeats it for as long as there is time.
 func (c *Client) askAll(ctx context.Context, by time.Time, calls []call) []answer {
 	answers := c.road.AskTogether(ctx, by, calls)
 	var again sync.WaitGroup
@@ -89,22 +90,25 @@ func (c *Client) askAll(ctx context.Context, by time.Time, calls []call) []answe
 	return answers
 }
 
-// ForceUnlock frees a lock by its key in Redis, of whatever kind it is and whoever holds it, Redisson too, and wakes who waits for it. It
-// reports whether there was anything to free; a read/write lock is freed of all who read or write. The name mapper does not apply.
+// ForceUnlock frees a lock by its key in Redis, of whatever kind it is and whoever holds it, Redisson too, and wakes
+// its waiters. It reports whether there was anything to free; a read/write lock is freed of all who read or write. The
+// name mapper does not apply.
 //
-// Clients of this package that held it are told at once, and the contexts of their holds end with [ErrForced]; those of Redisson find
-// out when they renew. What is no lock stays as it is, with an error that matches lock.ErrUnsupported: a permit has an id with which
-// [PermitExpirableSemaphore.Release] gives it back.
+// Clients of this package that held it are notified at once, and the contexts of their holds end with [ErrForced];
+// those of Redisson find out when they renew. A key that is no lock stays as it is, with an error that matches
+// lock.ErrUnsupported: a permit has an id with which [PermitExpirableSemaphore.Release] gives it back.
 //
-// One call frees once, however often its question reaches Redis: not whoever takes the lock after that. If Redis does not answer at
-// all, the error is that of an outage, and the lock may have been freed, or may yet be.
+// One call frees once, however often its question reaches Redis: it never frees the lock of somebody who takes it after
+// that. If Redis does not answer at all, the error is that of an outage, and the lock may have been freed, or may yet
+// be.
 func (c *Client) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	return c.Free(ctx, Freed{Key: key})
 }
 
-// ForceUnlockFrom is ForceUnlock if nobody has the lock but those holders, by [Holder.ID]: somebody has seen them and wants them to
-// end, and not who comes after them. If anybody else has it, it stays as it is, and the error matches lock.ErrBusy. A lock that passes on
-// within a process, for 50ms at most, keeps its holder, so the last of those calls may be the one whose lock is freed.
+// ForceUnlockFrom is ForceUnlock if nobody has the lock but those holders, by [Holder.ID]: the caller has seen them and
+// wants them to end, and nobody who comes after them. If anybody else has it, it stays as it is, and the error matches
+// lock.ErrBusy. A lock that passes on within a process, for 50ms at most, keeps its holder, so the last of those calls
+// may be the one whose lock is freed.
 func (c *Client) ForceUnlockFrom(ctx context.Context, key string, holders []string) (bool, error) {
 	if len(holders) == 0 {
 		return false, errors.New("redisson: ForceUnlockFrom of no holders")
@@ -112,8 +116,9 @@ func (c *Client) ForceUnlockFrom(ctx context.Context, key string, holders []stri
 	return c.Free(ctx, Freed{Key: key, Holders: holders})
 }
 
-// Free is [Client.ForceUnlock], or ForceUnlockFrom if f names holders, by somebody with a name and for a reason: these are noted for [Client.Frees],
-// and get into the errors of the holders. True with an error says that the lock was freed, and that it could not be noted.
+// Free is [Client.ForceUnlock], or ForceUnlockFrom if f names holders, by somebody with a name and for a reason. Redis
+// records these for [Client.Frees], and the errors of the holders quote them. True with an error says that the lock was
+// freed, but not recorded.
 func (c *Client) Free(ctx context.Context, f Freed) (bool, error) {
 	if err := cmp.Or(c.checkKey(f.Key), checkAccount(account(f.Who, f.Reason), mostAccount)); err != nil {
 		return false, err
@@ -158,8 +163,8 @@ func (c *Client) force(ctx context.Context, kind string, keys []string, f Freed,
 }
 
 const (
-	// listenAfter is how long a client holds a lock before it listens on its own channel. What it misses before, it asks for once it
-	// hears. So locks that are held for a moment cost nothing.
+	// listenAfter is how long a client holds a lock before it listens on its own channel. Once it listens, it asks for
+	// the messages that it has missed. So locks that are held for a moment cost nothing.
 	listenAfter = 50 * time.Millisecond
 	// listenIdle is how often a client that listens looks whether it still has something to hear about.
 	listenIdle = time.Second
@@ -171,8 +176,9 @@ const (
 	mostQueues = 100
 )
 
-// forceListener subscribes to this client's channel while it holds locks, to learn of ForceUnlock, and for an hour after it has waited for a fair
-// lock. It observes the registry, which says with its mutex when a lock is held: so it is asked without the listener's.
+// forceListener subscribes to this client's channel while it holds locks, to learn of ForceUnlock, and for an hour
+// after it has waited for a fair lock. The registry calls it with the registry's mutex held when a lock is acquired, so
+// the listener calls the registry without its own.
 type forceListener struct {
 	c     *Client
 	after time.Duration
@@ -238,9 +244,10 @@ func (l *forceListener) remembered() []string {
 	return slices.Sorted(maps.Keys(l.queues))
 }
 
-// listen hears what this client is told on its own channel, until it holds nothing any more. The state of the channel is noted before
-// the messages are read, so that none is missed. It begins with a question about all holders: when the subscription is confirmed, or now if
-// the channel has lingered. A connection that breaks again and again must not have all of them asked about as often.
+// listen reads the messages on this client's own channel, until it holds nothing any more. It takes the state of the
+// channel before it reads the messages, so that it misses none. It begins with a question about all holders: when the
+// subscription is confirmed, or now if the channel has lingered. A connection that breaks again and again must not
+// repeat that as often.
 func (l *forceListener) listen() {
 	c := l.c
 	told := c.subscriber.Receive(clientName(c.id))
@@ -275,7 +282,7 @@ func (l *forceListener) listen() {
 	}
 }
 
-// sweeping is what a client is told, in place of a holder's id, that has a waiter at the head of a free lock's queue.
+// sweeping is the message, in place of a holder's id, to a client that has a waiter at the head of a free lock's queue.
 const sweeping = "queue"
 
 func (l *forceListener) hear(messages []string) {

@@ -25,7 +25,7 @@ type hold struct {
 
 	// The mutex of the registry guards the rest; since and token don't change once the hold is admitted.
 	state holdState
-	since instant         // before it is admitted, when it was asked for
+	since instant         // of its admission; before that, of its request
 	token int64           // of a fenced lock
 	lease time.Duration   // 0: renewed
 	ends  instant         // for the work, by its own lease or MaxHold; zero: never
@@ -42,7 +42,7 @@ const (
 	released // or only kept
 )
 
-// lastFor gives the hold d from the time at which Redis was asked, but no more than MaxHold in all.
+// lastFor gives the hold d from the time of the question to Redis, but no more than MaxHold in all.
 func (h *hold) lastFor(d time.Duration, asked instant) {
 	h.ends, h.over = max(h.ends, asked.add(goodFor(d))), max(h.over, asked.add(d))
 	if h.most > 0 && (h.most < d || asked > h.since) {

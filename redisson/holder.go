@@ -38,7 +38,7 @@ type holder struct {
 	// The mutex of the registry guards the rest. There can be very many holders: fields of a size stand together.
 	queued     bool  // stands in the queue of a fair lock
 	dead       bool  // lost, or being removed: nothing joins any more
-	told       bool  // by somebody that it was freed by hand; Redis is asked
+	told       bool  // a message said that it was freed by hand, and a question to Redis is under way
 	outdated   bool  // the counts in Redis may be others, or it is not known whether the holder is still there
 	doubts     int16 // attempts to enter that were not answered
 	version    int32 // of the counts
@@ -76,7 +76,7 @@ func margin(lease time.Duration) time.Duration {
 	return max(min(lease/20, time.Second), lease/2000, min(lease/4, leastMargin))
 }
 
-// goodFor returns how long a lease may be relied on, from when it was asked for.
+// goodFor returns how long a lease may be relied on, counted from its request.
 func goodFor(lease time.Duration) time.Duration { return lease - margin(lease) }
 
 // suspension returns by how much the wall clock has run ahead of the monotonic one from a to b. If nobody has set the clock, the

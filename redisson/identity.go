@@ -73,7 +73,7 @@ func newPresence(c *Client) *presence {
 	return p
 }
 
-// held notes that the client has got a lock. Who has nothing but a lock for a moment does not show itself.
+// held notes that the client has got a lock. A client that has nothing but a lock for a moment does not show itself.
 func (p *presence) held() {
 	if p.text != "" {
 		p.alarm.set(soonInterval)
@@ -90,7 +90,7 @@ func (p *presence) begin(w *waiter) {
 
 func (p *presence) end(w *waiter) { p.waits.Delete(w) }
 
-// show says who the client is, now and again as long as it holds or waits for something. What is shown ends by itself.
+// show writes who the client is, now and again as long as it holds or waits for something. The record ends by itself.
 func (p *presence) show() {
 	r := p.c.registry
 	if r.begin() != nil {
@@ -136,7 +136,8 @@ func (p *presence) leave(ctx context.Context) {
 // mostIdentities bounds how many are remembered during a search.
 const mostIdentities = 10_000
 
-// eachClient calls f with the clients of those that hold objects, or wait for them, and where it is noted who they are. Who waits has no holder.
+// eachClient calls f with the client of each holder and waiter of the objects, and with the place for its Identity. A
+// waiter has no holder.
 func eachClient(objects []Object, f func(client *string, who *Identity, h *Holder)) {
 	for _, o := range objects {
 		for i := range o.Holders {
@@ -148,7 +149,8 @@ func eachClient(objects []Object, f func(client *string, who *Identity, h *Holde
 	}
 }
 
-// learn finds out about those clients of objects that are not known yet, and about holders that they describe. What can't be had is as good as none.
+// learn finds out about those clients of objects that are not known yet, and about holders that they describe. A client
+// without a record counts as one without a name.
 func (in *lookup) learn(objects []Object) {
 	if len(in.who) > mostIdentities {
 		clear(in.who)
@@ -260,7 +262,7 @@ func (ho *holder) publicID() string {
 	return ho.id
 }
 
-// describe adds what is to be said of holds, and reports whether there are few enough to look at them often.
+// describe adds the descriptions of holds, and reports whether there are few enough to look at them often.
 func (p *presence) describe(fields map[string]string) (often bool) {
 	waits := map[string][]string{} // by the holder above
 	p.waits.Range(func(one, _ any) bool {

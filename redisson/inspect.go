@@ -23,14 +23,13 @@ type Object struct {
 	Mode string
 	// TTL is how long the key lasts unless somebody renews it. Negative: it has no end. It is 0 where there is no key.
 	TTL time.Duration
-	// Holders are those who have the lock, or permits of an expirable semaphore: at most 1,000, of HolderCount in all. Of a plain
-	// semaphore Redis knows no holders.
+	// Holders are those who have the lock, or permits of an expirable semaphore: at most 1,000, of HolderCount in all.
+	// Redis knows no holders of a plain semaphore.
 	Holders     []Holder
 	HolderCount int64
-	// Queue is who waits for a fair lock, in order: at most the first 1,000, of QueueLength in all. Of a plain or fenced lock, and of
-	// permits, it is the clients of
-	// this package of which somebody waits, in the order in which they are woken. Of others that wait, Redis knows only that their processes
-	// listen.
+	// Queue lists the waiters of a fair lock, in order: at most the first 1,000, of QueueLength in all. For a plain or
+	// fenced lock, and for permits, it lists the clients of this package that have waiters, in the order in which they
+	// are woken. Redis knows of other waiters only that their processes listen.
 	Queue       []Waiter
 	QueueLength int64
 	// Listeners is how many clients listen to the object's channel, which most do while one of their calls waits, and for a quarter of a
@@ -63,7 +62,7 @@ type Holder struct {
 	Renewed time.Time
 }
 
-// About is what a client with the option [Describe] says of a hold. Its JSON is what Redis has.
+// About is the description of a hold by a client with the option [Describe]. Its JSON is what Redis has.
 type About struct {
 	// Since is when the lock was taken, by the clock of its host.
 	Since time.Time `json:"since"`
@@ -135,12 +134,13 @@ func (t ObjectType) String() string {
 	return typeTexts[t]
 }
 
-// Inspect returns what Redis knows of the object with that name, as given to [Client.Lock] and its like. It is one script, which changes
-// nothing, so that all of the answer was true at one moment; the names of the clients are asked for after it.
+// Inspect returns what Redis knows of the object with that name, as given to [Client.Lock] and its like. It is one
+// script, which changes nothing, so that all of the answer was true at one moment. It looks up the names of the clients
+// after that.
 //
-// What an object is, its data say. A free semaphore and a latch are a bare number, and so may be a key of somebody else: where nothing
-// else of a semaphore is there, and somebody listens for the end of a latch, it is that, and otherwise a semaphore. An object that does
-// not exist has [TypeNone], and is no error.
+// The data of an object show its type. A free semaphore and a latch are a bare number, and so may be a key of somebody
+// else. Such a number is a latch if nothing else of a semaphore is there, and somebody listens for the end of a latch.
+// Otherwise it is a semaphore. An object that does not exist has [TypeNone], and is no error.
 func (c *Client) Inspect(ctx context.Context, name string) (Object, error) {
 	if err := c.checkName(name); err != nil {
 		return Object{}, err
@@ -162,7 +162,8 @@ func (c *Client) checkKey(key string) error {
 	return cmp.Or((lock.Request{Key: key}).Validate(), c.checkSlot(key))
 }
 
-// inspectCall asks for all there is of an object. What belongs to it is not among KEYS: it is looked at as it turns out to matter.
+// inspectCall asks for all there is of an object. The keys that belong to it are not among KEYS: the script looks at
+// them where they turn out to matter.
 func inspectCall(key string) call {
 	return call{Script: inspect, Keys: []string{key}, Args: []any{fairQueue(key), fairDeadlines(key), tokenKey(key), permitsMark(key), suffixBase(key),
 		lockChannel(key), rwChannel(key), semaphoreChannel(key), latchChannel(key), wakeName(key)}}

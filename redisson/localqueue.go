@@ -11,8 +11,9 @@ import (
 // localQueues are the queues of this process' waiters, one for each thing that is waited for. Only the head of a queue asks Redis, so a
 // process is one contender, however many of its goroutines wait.
 //
-// Within a queue, a lock passes from one hold to the next: the holder stays in Redis, and nobody else hears of it. Such a streak has a
-// bound; see release.go. At its end the lock is released as usual, and the queue leaves it to others for a moment.
+// Within a queue, a lock passes from one hold to the next: the holder stays in Redis, and nobody else hears of it. Such
+// a streak has a bound; see release.go. At its end the lock is released as usual, and the queue leaves it to others for
+// a moment.
 type localQueues struct {
 	subscriber *pubsub.Subscriber
 	timeout    time.Duration // the watchdog's
@@ -44,7 +45,7 @@ type localQueue struct {
 type news struct {
 	heard     bool      // Redis has answered the head
 	busyUntil time.Time // as far as the head has heard
-	silent    time.Time // when the first question was asked that was not answered; zero after an answer
+	silent    time.Time // when the first question without an answer was sent; zero after an answer
 }
 
 // pollInterval is how often something is tried while no message about it can arrive.

@@ -48,10 +48,10 @@ func (c *Client) newLock(name string, kind lock.Kind) *Lock {
 	return &Lock{named: c.named(name), kind: kind}
 }
 
-// Lock takes the lock, waiting as long as ctx, and has it renewed until Unlock. The context that it returns derives from
-// ctx and ends with a cause that matches lock.ErrLost before anybody else can have the lock. The error is the cause of
-// ctx, or says why Redis could not be asked; it matches lock.ErrUnsupported for a reader that wants to write, and for a name
-// that another sort of lock has.
+// Lock takes the lock, waiting as long as ctx, and has it renewed until Unlock. The context that it returns derives
+// from ctx and ends with a cause that matches lock.ErrLost before anybody else can have the lock. The error is the
+// cause of ctx, or says why Redis did not answer; it matches lock.ErrUnsupported for a reader that wants to write, and
+// for a name that another sort of lock has.
 func (l *Lock) Lock(ctx context.Context) (held context.Context, err error) {
 	return l.LockFor(ctx, 0)
 }
@@ -61,9 +61,10 @@ func (l *Lock) LockFor(ctx context.Context, lease time.Duration) (held context.C
 	return heldBy(l.acquire(ctx, lock.Request{Wait: -1, Lease: max(lease, 0)}))
 }
 
-// TryLock takes the lock if it can be had within wait; a wait of 0 or less tries once. A lease above 0 ends the hold by
-// itself after that time; otherwise it is renewed until Unlock. ok reports whether the lock is held. Where it is not, held is
-// nil, and err too unless ctx ended or Redis could not be asked. A reader that wants to write can't have the lock, either.
+// TryLock takes the lock if it becomes free within wait; a wait of 0 or less tries once. A lease above 0 ends the hold
+// by itself after that time; otherwise it is renewed until Unlock. ok reports whether the lock is held. Where it is
+// not, held is nil, and err too unless ctx ended or Redis did not answer. A reader that wants to write does not get the
+// lock, either.
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
 	return triedBy(l.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)}))
 }
@@ -82,7 +83,8 @@ func triedBy(h interface{ Context() context.Context }, err error) (held context.
 	return held, err == nil, unlessBusy(err)
 }
 
-// unlessBusy is the error of a TryLock that has failed with err: none if the lock can't be had for now, or by this reader.
+// unlessBusy is the error of a TryLock that has failed with err: none if others have the lock, or if a reader wants to
+// write.
 func unlessBusy(err error) error {
 	kinds, _ := errors.AsType[*lock.KindError](err)
 	if errors.Is(err, lock.ErrBusy) || kinds != nil && kinds.Held == lock.Read && kinds.Wanted == lock.Write {

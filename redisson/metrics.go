@@ -199,7 +199,7 @@ func (m *metrics) Asked(sent time.Time, cl call, a answer) {
 	}
 }
 
-// Repeated notes that a call is asked again.
+// Repeated counts a call that goes out again.
 func (m *metrics) Repeated(cl call) {
 	if m != nil {
 		m.repeats.Add(context.Background(), 1, metric.WithAttributes(attrScript.String(cl.Script.Name)))

@@ -31,8 +31,9 @@ func (l *Lock) members() []*Lock { return []*Lock{l} }
 
 func (m *MultiLock) members() []*Lock { return m.locks }
 
-// compare orders the locks of all programs alike, but for those of one name on several servers, which only have an order within
-// a program. Of a read/write lock, the side that writes comes first: a writer may read, and a reader can't become a writer.
+// compare orders the locks of all programs alike, but for those of one name on several servers, which only have an
+// order within a program. The write side of a read/write lock comes first: a writer may read, and a reader can't become
+// a writer.
 func (l *Lock) compare(o *Lock) int {
 	return cmp.Or(cmp.Compare(l.key, o.key), cmp.Compare(o.kind, l.kind), cmp.Compare(l.c.id, o.c.id))
 }
@@ -60,13 +61,14 @@ func gather(all []Member) (sorted []*Lock, text string, err error) {
 // several clients, on several servers. Like a Lock it is free to make and safe for concurrent use, and has its owner in
 // the context; it has nothing of its own in Redis.
 //
-// The locks are taken in the order of their names, whatever the order in which they were given, so that two MultiLocks of one program do
-// not wait for each other; those of one client that are free, together. Where a lock can't be had soon, those that are held
-// already are given back, and the next attempt begins with waiting for that lock, or for its server, holding none: neither the peers in
-// Redisson, which take locks in the order of a list, nor programs whose clients have another order can cause a deadlock.
+// The locks are taken in the order of their names, whatever the order in which they were given, so that two MultiLocks
+// of one program do not wait for each other. Free locks of one client are taken together. If a lock does not become
+// free soon, those that are held already are given back, and the next attempt begins with waiting for that lock, or for
+// its server, holding none: neither the peers in Redisson, which take locks in the order of a list, nor programs whose
+// clients have another order can cause a deadlock.
 //
-// A lock that is given more than once is taken as often, by re-entry, and both sides of a read/write lock are taken by who writes and
-// reads. Two locks of one name in two clients on one server exclude each other, so that they can't be had together.
+// A lock that is given more than once is taken as often, by re-entry. A MultiLock of both sides of a read/write lock
+// takes both. Two locks of one name in two clients on one server exclude each other, so that nobody can hold both.
 type MultiLock struct {
 	locks []*Lock // sorted
 	key   multiKey
@@ -88,19 +90,19 @@ func NewMultiLock(locks ...Member) (*MultiLock, error) {
 }
 
 // Lock takes all locks, waiting as long as ctx, and has them renewed until Unlock. The context that it returns derives
-// from ctx and ends with a cause that matches lock.ErrLost before anybody else can have any of the locks. The error is the
-// cause of ctx, or says why one of the servers could not be asked; nothing is held then.
+// from ctx and ends with a cause that matches lock.ErrLost before anybody else can have any of the locks. The error is
+// the cause of ctx, or says why one of the servers did not answer; nothing is held then.
 //
 // Unlock is needed after a loss, too: the other locks are still held.
 func (m *MultiLock) Lock(ctx context.Context) (held context.Context, err error) {
 	return heldBy(m.acquire(ctx, lock.Request{Wait: forever}))
 }
 
-// TryLock takes all locks if they can be had together within wait; a wait of 0 or less tries each once. A lease above 0
-// ends the hold by itself after that time, counted from when the first of the locks was taken; the others are waited for
-// no longer than a tenth of it. Otherwise the locks are renewed until Unlock. ok reports whether all are held; where none
-// are, held is nil, and err too unless ctx ended, or a server refused or could not be asked. A reader that wants to write can't have the
-// lock, either.
+// TryLock takes all locks if they are free together within wait; a wait of 0 or less tries each once. A lease above 0
+// ends the hold by itself after that time, counted from when the first of the locks was taken; the others are waited
+// for no longer than a tenth of it. Otherwise the locks are renewed until Unlock. ok reports whether all are held;
+// where none are, held is nil, and err too unless ctx ended, or a server refused or did not answer. A reader that wants
+// to write does not get the lock, either.
 func (m *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
 	return triedBy(m.acquire(ctx, lock.Request{Wait: max(wait, 0), Lease: max(lease, 0)}))
 }
@@ -161,10 +163,10 @@ type attempt struct {
 // Context is the context of the hold.
 func (a *attempt) Context() context.Context { return a.ctx }
 
-// take returns the lock that could not be had, with the reason. Those before it are held. All that are free are taken together, but for so many that
-// are to be had alone: none, or the first, which is waited for without holding anything. It may be out of order, and then those that belong before it
-// are waited for only for a moment. So only who keeps to the order waits for long while holding something, and many contenders do not go on giving up
-// for each other.
+// take takes locks, and returns the one that it could not take, with the reason; it holds those before it. It takes all
+// free ones together. With an alone of 1, it first waits for the first lock without holding anything. That lock may be
+// out of order, and then take waits only for a moment for those that belong before it. So only a caller that keeps to
+// the order waits for long while holding something, and many contenders do not go on giving up for each other.
 func (a *attempt) take(locks []*Lock, alone int) (stuck *Lock, err error) {
 	defer func() {
 		for _, leave := range a.leave {
@@ -193,7 +195,8 @@ func (a *attempt) take(locks []*Lock, alone int) (stuck *Lock, err error) {
 	return nil, nil
 }
 
-// reserve takes those locks together that can be had at once, of each client that has several. An error is about the lock stuck.
+// reserve takes those locks together that are free at once, for each client that has several. An error is about the
+// lock stuck.
 func (a *attempt) reserve(locks []*Lock, wait time.Duration) (stuck *Lock, err error) {
 	requests := map[*Client][]lock.Request{}
 	for _, l := range locks {

@@ -41,9 +41,10 @@ var errEnded = errors.New("redisson: the search is over")
 // is taken are a bare number, as others have, too: they are found while somebody listens to their channels. [Client.Inspect] finds them
 // by name.
 //
-// Redis is asked for a part of its keys at a time, so it serves others meanwhile. Each object is as it was at a moment during the search.
-// What is there all the time is returned, of the rest some may be, and once in a while one twice if there are over 65,536. An error comes with
-// an Object without data, or with only a Key. The search goes on after it, at the next master or object if there is one; it ends with ctx.
+// Redis serves others during the search, which asks for a part of its keys at a time. Each object is as it was at a
+// moment during the search. An object that is there all the time is returned, once in a while twice if there are over
+// 65,536; others may be. An error comes with an Object without data, or with only a Key. The search goes on after it,
+// at the next master or object if there is one; it ends with ctx.
 func (c *Client) Objects(ctx context.Context, pattern string, opts ...SearchOption) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		s := &search{lookup: c.newLookup(ctx, opts), pattern: cmp.Or(pattern, "*"), yield: yield, found: map[string]bool{}}
@@ -67,14 +68,14 @@ type search struct {
 	found   map[string]bool // keys of what was returned
 }
 
-// server is a master that is asked, and a key by which a question gets there.
+// server is a master to search, and a key by which a question gets there.
 type server struct {
 	address, key string
 	before, size int64 // how many keys it has, and those before it, if somebody wants to know
 	looked       int64 // at how many
 }
 
-// masters lists those that can be asked, with their sizes.
+// masters lists the masters to search, with their sizes.
 func (s *search) masters() (all []server, err error) {
 	keys := []string{searchKey}
 	if t := s.c.topology; t.Mapped() {
@@ -160,7 +161,8 @@ func (s *search) scan(m *server, p pass) error {
 	return nil
 }
 
-// matches reports whether text matches a pattern of Redis. Of one that path.Match finds malformed, only Redis knows what it means.
+// matches reports whether text matches a pattern of Redis. It is false for a pattern that path.Match finds malformed:
+// only Redis knows the meaning of that.
 func matches(pattern, text string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(text, "/", "\x00"))
 	return ok && err == nil
@@ -195,20 +197,21 @@ func (s *search) give(names []string) error {
 	return context.Cause(s.ctx)
 }
 
-// lookedTogether is how many objects a server is asked about at a time, with a script for each: so others are served in between.
+// lookedTogether is how many objects a server inspects at a time, with a script for each: so it serves others in
+// between.
 const lookedTogether = 100
 
 // SearchOption changes one thing about a [Client.Objects] or [Client.InspectKeys].
 type SearchOption func(*lookup)
 
-// Progress says how far somebody has come who looks at objects.
+// Progress is how far somebody has come who looks at objects.
 type Progress struct {
 	// Keys is how many keys were looked at, of Total. In a search, Total is how many there were in Redis when it began, at all masters, and
 	// both are 0 where Redis does not say. Keys is reckoned from the number of steps, so it is nearly right; it is Total in the end, if all
 	// masters have answered.
 	Keys, Total int64
-	// Questions is how often Redis was asked, but for what goes through all keys by SCAN, and through all channels. The scripts for up to 100
-	// objects travel together and are one question.
+	// Questions is the number of questions to Redis, without those that go through all keys by SCAN, and through all
+	// channels. The scripts for up to 100 objects travel together and are one question.
 	Questions int
 }
 
@@ -245,7 +248,7 @@ func (c *Client) InspectKeys(ctx context.Context, keys []string, opts ...SearchO
 type lookup struct {
 	c        *Client
 	ctx      context.Context
-	who      map[string]Identity // of clients that were asked for, by id; zero for one that says nothing
+	who      map[string]Identity // of known clients, by id; zero for one that says nothing
 	progress func(Progress)      // may be nil
 	done     Progress
 }

@@ -24,7 +24,7 @@ type task struct {
 	whole   bool          // the holder goes
 	free    bool          // and nobody keeps the lock, which passes within the client
 	next    *hold         // to which the lock passes
-	to      *place        // of the waiter for it, who is told with the answer
+	to      *place        // of the waiter for it, which the answer notifies
 	pace    time.Duration // of the turns of a streak that is over
 }
 
@@ -116,8 +116,9 @@ func (c *Client) openAll(packs []pack, all []answer) (tasks pack, said []answer,
 	return tasks, said, again
 }
 
-// open is openAll for one pack. A task has to ask for itself if the holder of one that renews or releases is not at the key, which is to
-// be said of nobody because of a proxy that sends all keys where the first one is, or if the server refuses the call, perhaps for the sake of another.
+// open is openAll for one pack. A task has to ask for itself if its renewal or release did not find the holder at the
+// key: a proxy that sends all keys where the first one is must not make a holder seem gone. The same holds if the
+// server refuses the call, perhaps for the sake of another task.
 func (p pack) open(a answer) (tasks pack, answers []answer, again pack) {
 	switch {
 	case len(p) == 1, a.Failed():
@@ -174,7 +175,7 @@ func releaseAll(ctx context.Context, holds []lock.Hold) error {
 	return errors.Join(errs...)
 }
 
-// finish performs releases at one master, in their order. Those that have to ask for themselves are asked again.
+// finish performs releases at one master, in their order. It repeats those that have to ask for themselves.
 func (c *Client) finish(ctx context.Context, tasks pack) {
 	ctx, cancel := c.attending(ctx)
 	defer cancel()

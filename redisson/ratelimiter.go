@@ -12,7 +12,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// ErrNoRate says that a rate limiter was asked for permits before a rate was set.
+// ErrNoRate is the error of a rate limiter to which no rate was set.
 var ErrNoRate = errors.New("redisson: rate limiter has no rate")
 
 // Rate is how much a RateLimiter allows.
@@ -115,13 +115,13 @@ func (l *RateLimiter) look(ctx context.Context) (r Rate, available int64, err er
 	}
 }
 
-// Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, can be had at once, and need no rate. Those of
-// a client's goroutines who want as many are served in the order in which they came. The error is the cause of ctx, matches
-// ErrNoRate where no rate is set, or says that the rate is lower than n or why Redis could not be asked.
+// Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, come at once, and need no rate.
+// Goroutines of a client that want as many are served in the order in which they came. The error is the cause of ctx,
+// matches ErrNoRate where no rate is set, or says that the rate is lower than n or why Redis did not answer.
 func (l *RateLimiter) Acquire(ctx context.Context, n int64) error { return l.acquire(ctx, n, -1) }
 
-// TryAcquire takes n permits at once if they can be had within wait; a wait of 0 or less tries once. It returns false as
-// soon as it is clear that they can't, which may be at once. The errors are Acquire's.
+// TryAcquire takes n permits at once if they become free within wait; a wait of 0 or less tries once. It returns false
+// as soon as it is clear that they do not, which may be at once. The errors are Acquire's.
 func (l *RateLimiter) TryAcquire(ctx context.Context, n int64, wait time.Duration) (bool, error) {
 	return taken(l.acquire(ctx, n, max(wait, 0)))
 }
@@ -140,8 +140,8 @@ func (l *RateLimiter) acquire(ctx context.Context, n int64, wait time.Duration) 
 	})
 }
 
-// try asks once. It returns how long to wait if there are not enough permits. What was taken unseen is given back in the
-// background.
+// try asks once. It returns how long to wait if there are not enough permits. Permits that were taken without an answer
+// are given back in the background.
 func (l *RateLimiter) try(ctx context.Context, by time.Time, n int64) (bool, time.Duration, error) {
 	r := l.c.request(l.key)
 	// A length, as many bytes that are new, and n as a Redis server on a little-endian machine packs it, which Redisson leaves to the server.

@@ -28,7 +28,8 @@ func (c *Client) named(name string) named { return named{c: c, name: name, key: 
 // Name returns the name of the object as it was given.
 func (o *named) Name() string { return o.name }
 
-// check refuses what Redis shall not be asked: an empty name, and a number of permits that is not between those two.
+// check refuses a question that Redis must not get: with an empty name, or a number of permits that is not between
+// those two.
 func (o *named) check(n, least, most int64) error {
 	err := o.c.checkName(o.name)
 	if err == nil && (n < least || n > most) {
@@ -60,10 +61,10 @@ func (o *named) remove(ctx context.Context, keys ...string) (bool, error) {
 	return o.c.change(ctx, deleteKeys, keys)
 }
 
-// A lock is set to what it should be, so that a script may run twice. What others change too, such as a number of permits,
-// must know which requests it has seen: each leaves a receipt, a key beside it, and so do an acquire that is refused and a forced
-// release. An attempt that finds the receipt of its own request changes nothing and answers what the receipt says; one that finds a later
-// request's receipt was delayed on its way, and does nothing.
+// A script sets a lock to its new state, so that it may run twice. A script for data that others change too, such as a
+// number of permits, must know which requests it has seen: each leaves a receipt, a key beside the data, and so do an
+// acquire that is refused and a forced release. An attempt that finds the receipt of its own request changes nothing
+// and answers what the receipt says; one that finds a later request's receipt was delayed on its way, and does nothing.
 //
 // A request has a slot of its own while it is under way. The next request in the slot replaces the receipt, so that a
 // client leaves no more of them at one object than it had requests at a time, and none once their life is over. A slot of which a copy
@@ -129,12 +130,12 @@ func (c *Client) once(r request, s *script, keys []string, args ...any) call {
 	return call{Script: s, Keys: append(keys, r.receipt), Args: append(args, c.noted(r)...)}
 }
 
-// noted is what a script is told of its receipt.
+// noted returns the arguments of a script about its receipt.
 func (c *Client) noted(r request) []any { return []any{r.receipt, r.number, millis(c.receiptLife())} }
 
-// take performs a call that takes something for its caller, who stays until by, and has undo put it back if the caller has gone
-// or if no attempt was answered. An answer is about all attempts: its receipt keeps those that are late from taking anything. A close
-// waits for it and for what it has to undo.
+// take performs a call that takes something for its caller, who stays until by. It has undo put it back if the caller
+// has gone or if no attempt got an answer. An answer is about all attempts: its receipt keeps those that are late from
+// taking anything. A close waits for the call and its undo.
 func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo call) answer {
 	if err := c.registry.begin(); err != nil {
 		c.conclude(r, false)
@@ -153,9 +154,10 @@ func (c *Client) take(ctx context.Context, by time.Time, r request, cl, undo cal
 	return a
 }
 
-// change runs a script of once that is to have its effect even if its caller does not stay for it, and reports whether it had one. The first key
-// is the object. Unless Redis refuses it, it goes on in the background, and the error matches ErrPending. A close waits for it. After one there is no
-// background: the call is on its way before the caller leaves, and the error of one that is not answered matches ErrClosed.
+// change runs a script of once that must have its effect even if its caller does not stay for it, and reports whether
+// it had one. The first key is the object. Unless Redis refuses it, it goes on in the background, and the error matches
+// ErrPending. A close waits for it. After a close there is no background: the call is on its way before the caller
+// leaves, and the error of one without an answer matches ErrClosed.
 func (c *Client) change(ctx context.Context, s *script, keys []string, args ...any) (bool, error) {
 	r := c.request(keys[0])
 	cl := c.once(r, s, keys, args...)
@@ -230,8 +232,9 @@ func (l *CountDownLatch) Count(ctx context.Context) (int64, error) {
 	return max(0, n), err
 }
 
-// Await waits until the count is zero, as long as ctx; bound it with a context's deadline. A latch that is set again at once was open all the
-// same, to all whose subscription had been confirmed. The error is the cause of ctx, or says why Redis could not be asked.
+// Await waits until the count is zero, as long as ctx; bound it with a context's deadline. A latch that is set again at
+// once was open all the same, to all whose subscription had been confirmed. The error is the cause of ctx, or says why
+// Redis did not answer.
 func (l *CountDownLatch) Await(ctx context.Context) error {
 	if err := l.check(); err != nil {
 		return err

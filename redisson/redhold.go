@@ -9,7 +9,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// Why a RedLock can't be had or is lost, beside what the single servers say.
+// The reasons why a RedLock fails or is lost, beside those of the single servers.
 var (
 	errSilent   = errors.New("no answer in time")
 	errMinority = errors.New("no longer held by the majority of the servers")
@@ -34,7 +34,7 @@ type redHold struct {
 	parts    []lock.Hold
 	kept     int     // of parts, not lost
 	busy     int     // members that others have
-	failures []error // of the members that could not be asked
+	failures []error // of the members that did not answer or refused
 	ends     *time.Timer
 	cause    error // why it was lost
 }
@@ -135,8 +135,8 @@ func (h *redHold) conclude() error {
 	return nil
 }
 
-// refusal is why there is no majority: none is to be had if too many refuse, and it is busy if a majority has answered at all. The
-// mutex is held.
+// refusal returns why there is no majority. The lock is out of reach if too many servers refuse, and busy if a majority
+// has answered at all. The caller holds the mutex.
 func (h *redHold) refusal() error {
 	n, answered, refused := len(h.c.r.locks), len(h.parts)+h.busy, 0
 	if answered >= h.c.r.quorum {
@@ -221,7 +221,7 @@ func (h *redHold) outcome(errs <-chan error, enough int) (freed, gone int, failu
 	return freed, gone, failures
 }
 
-// finish ends the hold or round on this side, once. It returns what is to be given back, and why the hold had been lost.
+// finish ends the hold or round on this side, once. It returns the parts to give back, and why the hold had been lost.
 func (h *redHold) finish() (parts []lock.Hold, cause error, ok bool) {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
@@ -229,7 +229,7 @@ func (h *redHold) finish() (parts []lock.Hold, cause error, ok bool) {
 		return nil, nil, false
 	}
 	h.over = true
-	h.stop() // the questions under way; what they have done is undone by the clients
+	h.stop() // the questions under way; the clients undo their effects
 	if h.cancel != nil {
 		h.cancel(nil)
 	}

@@ -16,7 +16,8 @@ const (
 	// mostSilence is how long a round of questions waits at most for servers that do not answer, if it depends on them: others can't have those
 	// that did in the meantime.
 	mostSilence = 250 * time.Millisecond
-	// A RedLock that can't be had is tried again after a random time around one of these, which doubles each time.
+	// The next attempt at a RedLock comes after a random time around leastPause, which doubles each time up to
+	// mostPause.
 	leastPause = 8 * time.Millisecond
 	mostPause  = 64 * time.Millisecond
 )
@@ -73,23 +74,23 @@ func NewRedLock(locks ...Member) (*RedLock, error) {
 	return r, nil
 }
 
-// Lock takes the lock, waiting as long as ctx, and has it renewed by each client until Unlock. The context that it returns
-// derives from ctx and ends with a cause that matches lock.ErrLost when fewer than the majority of the servers are known
-// to have the lock, before anybody else can have it. The error is the cause of ctx, or says why a majority of the servers
-// could not be asked for as long as the longest timeout of the clients.
+// Lock takes the lock, waiting as long as ctx, and has it renewed by each client until Unlock. The context that it
+// returns derives from ctx and ends with a cause that matches lock.ErrLost when fewer than the majority of the servers
+// are known to have the lock, before anybody else can have it. The error is the cause of ctx, or says why a majority of
+// the servers did not answer for as long as the longest timeout of the clients.
 //
-// A failed Lock leaves nothing behind, on no server: what one that did not answer may have done is undone as soon as it
+// A failed Lock leaves nothing behind, on no server: a lock at a server that did not answer is undone as soon as it
 // does. Unlock is needed after a loss, too: the minority that is left is still renewed.
 func (r *RedLock) Lock(ctx context.Context) (held context.Context, err error) {
 	return heldBy(r.acquire(ctx, forever, 0))
 }
 
-// TryLock takes the lock if it can be had within wait; a wait of 0 or less tries once, which can fail for all of several
-// contenders who come at the same time. A lease above 0 ends the hold by itself after that time less what it took to get
-// the majority and a drift of a hundredth and 2ms, besides the margin of every hold; one that this leaves nothing of is
-// refused. Otherwise the lock is renewed until Unlock. ok reports whether the lock is held; where it is not, held is nil, and
-// err too unless ctx ended, or the majority of the servers refused or could not be asked. A reader that wants to write can't have the
-// lock, either.
+// TryLock takes the lock if it becomes free within wait; a wait of 0 or less tries once, which can fail for all of
+// several contenders who come at the same time. A lease above 0 ends the hold by itself after that time less the time
+// to get the majority and a drift of a hundredth and 2ms, besides the margin of every hold; one that this leaves
+// nothing of is refused. Otherwise the lock is renewed until Unlock. ok reports whether the lock is held; where it is
+// not, held is nil, and err too unless ctx ended, or the majority of the servers refused or did not answer. A reader
+// that wants to write does not get the lock, either.
 func (r *RedLock) TryLock(ctx context.Context, wait, lease time.Duration) (held context.Context, ok bool, err error) {
 	return triedBy(r.acquire(ctx, max(wait, 0), max(lease, 0)))
 }
@@ -155,9 +156,9 @@ type redCall struct {
 	asked map[*Lock]bool // the members that have not answered yet
 }
 
-// round asks all servers at once for the lock and returns as soon as the outcome is certain. Members that have not answered
-// an earlier round are left out: another question would only queue up behind the first. If that leaves no majority, nobody is
-// asked.
+// round asks all servers at once for the lock and returns as soon as the outcome is certain. It leaves out members that
+// have not answered an earlier round: another question would only queue up behind the first. If that leaves no
+// majority, it asks nobody.
 func (c *redCall) round() (*redHold, error) {
 	if err := context.Cause(c.ctx); err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (c *redCall) round() (*redHold, error) {
 	return h, nil
 }
 
-// answered notes that a member may be asked again.
+// answered notes that the next round may ask a member again.
 func (c *redCall) answered(member *Lock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

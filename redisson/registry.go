@@ -22,7 +22,7 @@ type registry struct {
 	alarm   *time.Timer // of the watchdog
 	metrics *metrics
 
-	onHeld func() // is told, with the mutex, when the client has got a lock
+	onHeld func() // called with the mutex held when the client has got a lock
 
 	mu       sync.Mutex
 	schedule schedule
@@ -106,7 +106,7 @@ func (s *registry) begin() error {
 	return ErrClosed
 }
 
-// end is that of what has begun. A close that waits for it is told.
+// end ends an operation that begin has counted. The last one wakes a close that waits.
 func (s *registry) end() {
 	if s.active.Add(-1) == 0 && s.closing.Load() {
 		s.mu.Lock()
@@ -114,7 +114,8 @@ func (s *registry) end() {
 	}
 }
 
-// sleptLocked reports whether the machine was suspended, of which the watchdog may not know yet, for so long that leases may be over.
+// sleptLocked reports whether the machine was suspended for so long that leases may be over. The watchdog may not know
+// of that yet.
 func (s *registry) sleptLocked(now time.Time) bool {
 	return suspension(s.origin, now)-s.asleep > s.timeout/3
 }
@@ -303,8 +304,8 @@ func (s *registry) oldest() (oldest instant) {
 	return oldest
 }
 
-// close ends all holds, because nothing will renew them. What it returns is closed when nothing is under way any more, and the
-// work of these holds has released them.
+// close ends all holds, because nothing will renew them. The returned channel is closed when nothing is under way any
+// more, and the work of these holds has released them.
 func (s *registry) close(cause error) (quiet <-chan struct{}) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -327,8 +328,8 @@ func (s *registry) stopAwaiting() {
 	s.awaited = 0
 }
 
-// loseLocked ends all holds of ho, unless its release is under way. What is left of it in Redis goes when their work releases them, and
-// soon if all were still joining. Kept holds stay, for a successor.
+// loseLocked ends all holds of ho, unless its release is under way. The rest of it in Redis goes when their work
+// releases them, and soon if all were still joining. Kept holds stay, for a successor.
 func (s *registry) loseLocked(ho *holder, reason error) {
 	if ho.dead {
 		return

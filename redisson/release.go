@@ -9,14 +9,16 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// beginRelease ends h on this side before Redis is asked, so that no renewal follows. With a time to keep the lock for, h stays
-// among the holds of its holder. The error says why h was lost. If there is something to ask, the method endRelease must follow.
+// beginRelease ends h on this side before the question to Redis, so that no renewal follows. With a time to keep the
+// lock for, h stays among the holds of its holder. The error says why h was lost. If the task has a question, the
+// method endRelease must follow.
 //
-// The lock passes to next, unless that is nil, if it may. The task says whether it does.
+// If next is not nil and the limits allow it, the lock is handed to next; task.next reports that.
 //
-// A re-entry under a hold of its kind leaves nothing to ask: Redis has a count that is too high by one until the next update, which
-// matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too. So it is for one of several readers, but
-// that the others may go on for long: the watchdog brings their number to Redis. For a writer each release cuts the lease.
+// A re-entry under a hold of its kind leaves nothing to ask: Redis has a count that is too high by one until the next
+// update, which matters to nobody. The outer hold is still there, and its release finds out whether the lock is, too.
+// The release of one of several readers asks nothing either, but the others may go on for long: the watchdog brings
+// their number to Redis. For a writer each release cuts the lease.
 func (s *registry) beginRelease(h *hold, kept time.Duration, next *hold) (t task, err error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -144,7 +146,7 @@ func (s *registry) beginExtension(h *hold, d time.Duration) (update task, err er
 	return s.updateLocked(h.holder, d, renewal), nil
 }
 
-// endExtension lets h go on for d from when Redis was asked, if that is longer than it would.
+// endExtension extends h to d from the question to Redis, if that is later than its end.
 func (s *registry) endExtension(h *hold, d time.Duration, update task, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
@@ -177,9 +179,10 @@ func (s *registry) remaining(h *hold) time.Duration {
 	return max(0, end.sub(present()))
 }
 
-// The lock of a holder passes from one hold to the next, to a waiter of the same client, by one script: that says whether Redis still had the holder,
-// which is the answer to the release, and has it for as long as the next hold needs. Nobody else hears of it. Such a streak lasts for so many turns, and for
-// handoffTime at most: others are to get the lock, too.
+// A holder hands its lock from one hold to the next, to a waiter of the same client, by one script. The script says
+// whether Redis still had the holder, which answers the release, and sets its lease to the next hold's need. Nobody
+// else hears of it. Such a streak lasts for handoffTurns turns and handoffTime at most, so that others get the lock,
+// too.
 const (
 	handoffTurns = 16
 	handoffTime  = 50 * time.Millisecond
@@ -220,9 +223,9 @@ func (s *registry) passLocked(ho *holder, next *hold, now instant) task {
 	return t
 }
 
-// beginSharing makes h a hold of a holder of this client that reads with the same lease, as long as its streak lasts. The method enter must follow, with
-// the answer if there is a question. Readers don't exclude each other, so they need not be told apart in Redis. With another lease, what a crash
-// leaves would last for longer than one of them has asked for.
+// beginSharing makes h a hold of a holder of this client that reads with the same lease, as long as its streak lasts.
+// The method enter must follow, with the answer if there is a question. Readers don't exclude each other, so Redis need
+// not distinguish them. With another lease, a crash would leave the lock for longer than one of them has requested.
 func (s *registry) beginSharing(h *hold) (t task, ok bool) {
 	s.mu.Lock()
 	defer s.unlock()

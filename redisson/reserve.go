@@ -31,17 +31,17 @@ type reserved struct {
 
 type reservationKey struct{ c *Client }
 
-// Reserve takes the locks of rs together, in one round trip to each master: see [lock.Locker]. A script is for fifty of them, or for those of a slot where
-// there is a map of masters. Who does not wait gets lock.ErrBusy if one of them is busy. Any other error is the cause of ctx, or says why Redis did not
-// answer; then nothing is held.
+// Reserve takes the locks of rs together, in one round trip to each master: see [lock.Locker]. A script is for fifty of
+// them, or for those of a slot where there is a map of masters. A caller that does not wait gets lock.ErrBusy if one of
+// them is busy. Any other error is the cause of ctx, or says why Redis did not answer; then nothing is held.
 func (c *Client) Reserve(ctx context.Context, rs []lock.Request) (context.Context, int, func(), error) {
 	res := &reservation{c: c, ctx: ctx, over: time.Now().Add(forever)}
 	n, err := res.take(rs, len(rs) > 0 && rs[0].Wait == 0)
 	return context.WithValue(ctx, reservationKey{c}, res), n, res.leave, err
 }
 
-// take takes all locks or none, or those before the first that can't be had. It returns for how many requests, from the first one on, nobody has to
-// wait. An error leaves nothing.
+// take takes all locks or none, or those before the first that is not free. It returns how many requests, from the
+// first one on, need not wait. An error leaves nothing.
 func (res *reservation) take(rs []lock.Request, all bool) (n int, err error) {
 	c, ctx, began := res.c, res.ctx, time.Now()
 	if err := c.registry.begin(); err != nil {
@@ -94,7 +94,7 @@ func (c *Client) askTogether(ctx context.Context, by time.Time, want []*reserved
 	return c.proven(want, answers[len(chunks):])
 }
 
-// refusal is the error for the first lock that could not be had: nil if an Acquire says why.
+// refusal is the error for the first lock that is not free: nil if an Acquire says why.
 func (c *Client) refusal(ctx context.Context, one *reserved, all bool, began time.Time) error {
 	switch a := one.answer; {
 	case a.Err != nil && !lasting(a.Err):
@@ -107,8 +107,9 @@ func (c *Client) refusal(ctx context.Context, one *reserved, all bool, began tim
 	return nil
 }
 
-// reservable returns a holder for each lock that can be asked for with others, and the length of the part of rs that these are for. One that
-// is re-entered is acquired as ever, and so is what follows one for which others of this process wait, or that is refused.
+// reservable returns a holder for each lock that can go into a common question, and the length of the part of rs that
+// these are for. A lock that is re-entered is acquired as ever. The part ends where a lock is refused, or others of
+// this process wait for it.
 func (c *Client) reservable(ctx context.Context, rs []lock.Request) (want []*reserved, n int) {
 	names := map[string]bool{}
 	for i, r := range rs {
@@ -135,7 +136,7 @@ func (c *Client) reservable(ctx context.Context, rs []lock.Request) (want []*res
 	return want, len(rs)
 }
 
-// reserveCall takes all that are wanted or none; or else those before the first that can't be had.
+// reserveCall takes all locks that are wanted or none; or else those before the first that is not free.
 func reserveCall(want []*reserved, all bool) call {
 	cl := call{Script: reserve, Args: []any{all, len(want)}}
 	for _, one := range want {
@@ -170,8 +171,8 @@ func (c *Client) noteReserved(chunk []*reserved, a answer) {
 // provenKeys is for how many locks a client has to see that each is where its own name leads to, before it relies on that.
 const provenKeys = 32
 
-// proofs asks for each lock but the first by its own name, as long as that is to be proven: a proxy in front of several servers may send a script where
-// the first of its keys is. A map of masters is proof enough.
+// proofs asks for each lock but the first by its own name, until enough are proven to be where they belong: a proxy in
+// front of several servers may send a script where the first of its keys is. A map of masters is proof enough.
 func (c *Client) proofs(want []*reserved) (calls []call) {
 	if c.topology.Mapped() || c.located.Load() >= provenKeys {
 		return nil
@@ -182,7 +183,8 @@ func (c *Client) proofs(want []*reserved) (calls []call) {
 	return calls
 }
 
-// proven notes what proofs have shown. Where a lock was taken somewhere else, nothing is asked together any more.
+// proven counts the locks that proofs have found. Once a lock was taken somewhere else, the client asks for nothing
+// together any more.
 func (c *Client) proven(want []*reserved, answers []answer) bool {
 	for i, a := range answers {
 		switch {
@@ -244,15 +246,16 @@ func (c *Client) giveUp(ctx context.Context, parts []*reserved) {
 	linger(ctx, removed...)
 }
 
-// Replace announces a call that is about to Acquire r with the context turn, and replaces those that were announced before at
-// the key of r, by this client or others, as [lock.Locker] says. Redisson has nothing like it: its holders, and calls that were not
-// announced, are not told and only waited for.
+// Replace announces a call that is about to Acquire r with the context newest, and replaces those that were announced
+// before at the key of r, by this client or others, as [lock.Locker] says. Redisson has nothing like it: its holders,
+// and calls that were not announced, are not notified; the call only waits for them.
 //
-// Calls of other clients are told by a message, at once. One that misses it, because its connection broke, is told when
-// it next looks: after a quarter of a second while messages can't be had, and a third of its watchdog's timeout otherwise. Of
-// newcomers at the same time, Redis says which is the newest, and one of them stays. A call that learns nothing while Redis does not
-// answer goes on until it does; its lock ends as ever. What Redis has lost, by a failover or a FLUSHALL, is
-// settled by who looks first: of several that would be the newest one stays, which may then be an older one.
+// A message notifies calls of other clients at once. A call that misses it, because its connection broke, learns of it
+// when it next looks: after a quarter of a second while messages can't come, and a third of its watchdog's timeout
+// otherwise. Redis decides which of several newcomers at the same time is the newest, and that one stays. A call that
+// learns nothing while Redis does not answer goes on until it does; its lock ends as ever. If Redis has lost the
+// announcements, by a failover or a FLUSHALL, the first call that looks decides: of several that would be the newest
+// one stays, which may then be an older one.
 //
 // Replace costs one command before the lock is asked for, and one or two in the background. It stays for the answer as long as an
 // Acquire of r. Without one, it returns the error of an outage, and the announcement may still come to pass.
@@ -302,8 +305,9 @@ func (c *Client) endTurn(t *turn, why error) {
 	t.end(why)
 }
 
-// watchTurn ends t when a call of another client comes. The state of the channel is noted before Redis is asked, so that no message is missed.
-// The first round leaves it to the confirmation of the subscription to ask, because messages before it are lost.
+// watchTurn ends t when a call of another client comes. It takes the state of the channel before it asks Redis, so that
+// it misses no message. The first round leaves the question to the confirmation of the subscription, because messages
+// before that are lost.
 func (c *Client) watchTurn(t *turn) {
 	messages := c.subscriber.Subscribe(newestName(t.name))
 	defer messages.Close()

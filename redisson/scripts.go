@@ -19,9 +19,10 @@ var sources embed.FS
 
 // All scripts. Some begin with parts that they share.
 //
-// A server that was a master, and is a replica now, runs a script as far as its first write, and knows of no more than what was. So no script
-// says that a lock is held or gone without a write, if need be of nothing: a replica refuses it, and a fresh connection is asked. That write is
-// its last: after the first one, Redis does not look any more whether there is memory.
+// A server that was a master, and is a replica now, runs a script as far as its first write, and knows only what was.
+// So each script that says that a lock is held or gone writes before it answers, if need be nothing: a replica refuses
+// the write, and a fresh connection repeats the question. That write is its last: after the first one, Redis does not
+// look any more whether there is memory.
 var (
 	lockAcquire = takes(load("e178e45ed0d4a7f843a87e22962fdd7be7cb078a", "lease", "token", "lock_acquire"))
 	lockUpdate  = load("6f6e74d7ec9f3620cd6ad79f6e3659e0e3af5740", "lease", "token", "lock_update")
@@ -228,8 +229,8 @@ func newestName(name string) string { return prefixed("latchkey_newest", name) }
 // wakeName is the sorted set of those who wait for a plain or fenced lock, or for a permit; see lua/wake.lua. Redisson does not know it.
 func wakeName(name string) string { return prefixed("latchkey_wake", name) }
 
-// clientName is a client's own: the channel where it is told that a lock was freed by hand, and the key that says whose client it is, if
-// it has a name. Redisson does not know it.
+// clientName is a client's own name: of the channel on which it learns that a lock was freed by hand, and of the key
+// that says whose client it is, if it has a name. Redisson does not know it.
 func clientName(client string) string { return "latchkey_client:" + client }
 
 // freesName is the stream of the locks that were freed by hand; see Client.Frees.

@@ -82,13 +82,13 @@ func (s *Semaphore) Delete(ctx context.Context) (bool, error) {
 	return s.remove(ctx, s.key)
 }
 
-// Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, can be had at once, and need no semaphore.
-// Those of a client's goroutines who want as many are served in the order in which they came; a smaller request passes a
-// larger one. The error is the cause of ctx, or says why Redis could not be asked; then no permit is taken.
+// Acquire takes n permits at once, waiting as long as ctx. No permits, an n of 0, come at once, and need no semaphore.
+// Goroutines of a client that want as many are served in the order in which they came; a smaller request passes a
+// larger one. The error is the cause of ctx, or says why Redis did not answer; then no permit is taken.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error { return s.acquire(ctx, n, -1) }
 
-// TryAcquire takes n permits at once if they can be had within wait; a wait of 0 or less tries once, without standing in
-// line. The error is nil if they can't.
+// TryAcquire takes n permits at once if they become free within wait; a wait of 0 or less tries once, without standing
+// in line. The error is nil if they do not.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int, wait time.Duration) (bool, error) {
 	return taken(s.acquire(ctx, n, max(wait, 0)))
 }
@@ -206,23 +206,23 @@ func (s *PermitExpirableSemaphore) Delete(ctx context.Context) (bool, error) {
 	return ok, err
 }
 
-// Acquire takes a permit, waiting as long as ctx, and returns its id. The permit becomes free when lease is over, which counts
-// from when Redis gave it: up to [Timeout] before Acquire returns if an answer is lost. With a lease of 0 it never becomes free by
-// itself, also if this process crashes. Goroutines of one client are served in the order in
-// which they came. The error is the cause of ctx, or says why Redis could not be asked; then no permit is taken.
+// Acquire takes a permit, waiting as long as ctx, and returns its id. The permit becomes free when lease is over, which
+// counts from when Redis gave it: up to [Timeout] before Acquire returns if an answer is lost. With a lease of 0 it
+// never becomes free by itself, also if this process crashes. Goroutines of one client are served in the order in which
+// they came. The error is the cause of ctx, or says why Redis did not answer; then no permit is taken.
 func (s *PermitExpirableSemaphore) Acquire(ctx context.Context, lease time.Duration) (id string, err error) {
 	return first(s.AcquireN(ctx, 1, lease))
 }
 
-// AcquireN takes n permits at once, all or none, and returns their ids. The lease is that of each; see Acquire. No permits, an
-// n of 0, can be had at once, and need no semaphore; more than 4,096 are refused. Those of a client's goroutines who want as
-// many are served in the order in which they came; a smaller request passes a larger one.
+// AcquireN takes n permits at once, all or none, and returns their ids. The lease is that of each; see Acquire. No
+// permits, an n of 0, come at once, and need no semaphore; more than 4,096 are refused. Goroutines of a client that
+// want as many are served in the order in which they came; a smaller request passes a larger one.
 func (s *PermitExpirableSemaphore) AcquireN(ctx context.Context, n int, lease time.Duration) (ids []string, err error) {
 	return s.acquire(ctx, n, -1, lease)
 }
 
-// TryAcquire takes a permit if it can be had within wait; a wait of 0 or less tries once, without standing in line. The
-// error is nil if it can't. The lease is Acquire's.
+// TryAcquire takes a permit if one becomes free within wait; a wait of 0 or less tries once, without standing in line.
+// The error is nil if none does. The lease is Acquire's.
 func (s *PermitExpirableSemaphore) TryAcquire(ctx context.Context, wait, lease time.Duration) (id string, ok bool, err error) {
 	ids, ok, err := s.TryAcquireN(ctx, 1, wait, lease)
 	id, err = first(ids, err)
@@ -299,9 +299,9 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, ids ...string) e
 	return s.change(ctx, permitsRelease, args...)
 }
 
-// UpdateLease gives the permit with that id a new lease, which counts from when Redis does it and may be shorter than the old
-// one; a lease of 0 has no end. The error matches lock.ErrNotHeld when the permit was given back or its lease is over. What is
-// said of Release about ctx holds here, too.
+// UpdateLease gives the permit with that id a new lease, which counts from when Redis does it and may be shorter than
+// the old one; a lease of 0 has no end. The error matches lock.ErrNotHeld when the permit was given back or its lease
+// is over. ctx means what it means to Release.
 func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, id string, lease time.Duration) error {
 	raw, err := s.parse(id)
 	if err := cmp.Or(checkLease(lease), err); err != nil {

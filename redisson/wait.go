@@ -95,8 +95,9 @@ func (w *waiter) round(by time.Time) (t round) {
 	return t
 }
 
-// first reports whether a call may ask without standing in line: there is none, nobody has asked for the same, and the channel is not listened to. The
-// method tried must follow, or join with a place that is to be the first.
+// first reports whether a call may ask without standing in line: there is no line, no question for the same is under
+// way, and the client does not listen to the channel. The method tried must follow, or join with a place that comes
+// first.
 func (l *localQueues) first(id queueID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,9 +186,9 @@ func (w *waiter) receive(g grant) (got bool, err error) {
 	return true, nil
 }
 
-// answered ends a round of the head of a queue, which has asked. The order matters. The state of the channel was noted before that, so
-// that a message after it is not missed. The first refusal is followed by a subscription; its confirmation counts as a change, because messages
-// before it are lost.
+// answered ends a round of the head of a queue, which has asked. The order matters. The head took the state of the
+// channel before that, so that it misses no message after it. A subscription follows the first refusal; its
+// confirmation counts as a change, because messages before it are lost.
 func (w *waiter) answered(t round, changed <-chan struct{}, live bool) (done bool, err error) {
 	if t.err != nil && !t.done {
 		if err = w.outcome(t.asked, t.err); err != nil {
@@ -289,8 +290,9 @@ func (w *waiter) pause(ttl time.Duration, live bool) time.Duration {
 	return d
 }
 
-// sleep returns nil when the waiter's place is to be looked at, when something has changed, or after d, and the reason when there is
-// nothing left to wait for. The first sleep of a call makes it one of the client's waiters, which MaxWaiters bounds.
+// sleep returns nil when it is time to look at the waiter's place, when something has changed, or after d, and the
+// reason when there is nothing left to wait for. The first sleep of a call makes it one of the client's waiters, which
+// MaxWaiters bounds.
 func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 	if err := w.stay.begin(); err != nil {
 		return fmt.Errorf("%w: %w", err, w.busy())

@@ -22,15 +22,16 @@ import (
 const (
 	// secondTime is how long after a release the second in line looks whether the first has come.
 	secondTime = 25 * time.Millisecond
-	// placeTime bounds how often a key is asked for by those in line: each looks every so often for each of them.
+	// placeTime bounds how often those in line ask for a key: each looks once a round, which lasts this time for each
+	// of them.
 	placeTime = 50 * time.Millisecond
-	// earTime is how long a local queue hears Redisson's channel that has no need of that any more.
+	// earTime is how long a local queue goes on hearing Redisson's channel after it last had to.
 	earTime = time.Second
 	// mostAloof bounds the locks that are left alone.
 	mostAloof = 64
 )
 
-// What a client is told on its own channel, and on Redisson's where somebody of the list was told.
+// The messages to a client on its own channel, and on Redisson's where somebody of the list got one.
 const (
 	turnWord   = "1"
 	secondWord = "2"
@@ -47,13 +48,13 @@ type standing struct {
 	place, waiting int64                // as of the last refusal; place is -1 without a list
 	listed         bool                 // the list may have the member
 	told           bool                 // it is its turn, and it has not asked since
-	look           time.Time            // when to ask without having been told
-	second         *time.Timer          // has it look after a release of which another was told first
+	look           time.Time            // when to ask without a message
+	second         *time.Timer          // has it look after a release that notified another first
 	ear            *pubsub.Subscription // Redisson's channel
 	needed         time.Time            // when it last had to hear that
 }
 
-// waitCall is the call of one who stands in a local queue that hears what it is told, in place of cl, which takes the lock.
+// waitCall is the call of a waiter in a local queue that hears its channel, in place of cl, which takes the lock.
 func (c *Client) waitCall(w *waiter, cl call) call {
 	s, id, holders := w.standing, w.place.queue.id, 1
 	cl.Script = lockWait
@@ -151,7 +152,7 @@ func (l *localQueues) stood(p *place, a answer) {
 	now := time.Now()
 	s.place, s.waiting, s.since = a.Values[2], a.Values[3], a.Values[4]
 	s.look = s.nextLook(now, max(l.timeout/3, time.Duration(s.waiting)*placeTime))
-	alone := s.place < 0 || s.place <= 1 && a.Values[5] == 0 // nobody of the list is told of the release
+	alone := s.place < 0 || s.place <= 1 && a.Values[5] == 0 // the release notifies nobody of the list
 	if alone {
 		s.needed = now
 	}
@@ -170,9 +171,9 @@ func (l *localQueues) stood(p *place, a answer) {
 	}
 }
 
-// nextLook is when to look without having been told anything: once a round. Who stands in front is told, and looks a round from now. The others
-// look at times that are spread over the round, also those of any who came one after the other, as numbers times the golden ratio are: so
-// if many of them stand still, one of the others soon finds out.
+// nextLook is when to look without a message: once a round. The waiter in front gets a message, and looks a round from
+// now. The others look at times that are spread over the round, also those of any who came one after the other, as
+// numbers times the golden ratio are: so if many of them stand still, one of the others soon finds out.
 func (s *standing) nextLook(now time.Time, round time.Duration) time.Time {
 	if s.place <= 1 {
 		return now.Add(round)
@@ -185,7 +186,7 @@ func (s *standing) nextLook(now time.Time, round time.Duration) time.Time {
 	return now.Add(until)
 }
 
-// hear notes what the head of a local queue is told.
+// hear notes a message to the head of a local queue.
 func (l *localQueues) hear(id queueID, word string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,7 +195,7 @@ func (l *localQueues) hear(id queueID, word string) {
 		return
 	}
 	switch s := &ln.standing; {
-	case word == turnWord, word == toldWord && s.place < 0: // without a list, it is told of nothing else
+	case word == turnWord, word == toldWord && s.place < 0: // without a list, it gets no other message
 		s.told = true
 		if s.second != nil {
 			s.second.Stop()

@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// takeDue ends what is over by now, and returns what Redis is to be asked. The next alarm is set by unlock.
+// takeDue ends the holds that are over by now, and returns the questions for Redis. The next alarm is set by unlock.
 func (s *registry) takeDue() (todo []task) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -55,14 +55,14 @@ func (s *registry) renewLocked(ho *holder, now instant) task {
 	return t
 }
 
-// doubtAll has Redis asked about all holders.
+// doubtAll schedules a question to Redis about all holders.
 func (s *registry) doubtAll() {
 	s.mu.Lock()
 	defer s.unlock()
 	s.doubtLocked(slices.SortedFunc(s.holders.all(), func(a, b *holder) int { return cmp.Compare(a.name(), b.name()) }))
 }
 
-// told has Redis asked about a holder that is said to be gone. It is lost only if Redis does not have it.
+// told schedules a question to Redis about a holder that is said to be gone. It is lost only if Redis does not have it.
 func (s *registry) told(name, id string, why error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -129,8 +129,9 @@ func (c *Client) watch(stop <-chan struct{}) {
 	}
 }
 
-// dispatch sends packs for one master, one pipeline after the other. It drops the rest when that takes too long: by then they are due
-// again. Those who have to ask for themselves do so in any case, or a slow server would be asked by the same packs for ever.
+// dispatch sends packs for one master, one pipeline after the other. It drops the rest when that takes too long: by
+// then they are due again. Tasks that have to ask for themselves do so in any case, or the same packs would ask a slow
+// server for ever.
 func (c *Client) dispatch(packs []pack, due time.Time) {
 	part, rest := pipeline(packs)
 	by := time.Now().Add(min(c.timeout, c.registry.timeout/3))
@@ -276,8 +277,8 @@ func (i instant) add(d time.Duration) instant {
 
 func (i instant) sub(from instant) time.Duration { return time.Duration(i - from) }
 
-// soonInterval is how long the watchdog collects what has just come up. What comes up at about the same time travels together, and
-// not before what was due already.
+// soonInterval is how long the watchdog collects new work. Work of about the same time travels together, and not before
+// work that was due already.
 const soonInterval = time.Millisecond
 
 func soon() instant { return present().add(soonInterval) }
@@ -285,10 +286,10 @@ func soon() instant { return present().add(soonInterval) }
 // forever is longer than anything waits.
 const forever = 100 * 365 * 24 * time.Hour
 
-// schedule is a heap of what the registry has to see to. What is due first is at the top.
+// schedule is a heap of the registry's work. The entry that is due first is at the top.
 type schedule []*entry
 
-// entry is a part of what can be scheduled.
+// entry is the part of a holder or a retry that the schedule needs.
 type entry struct {
 	of    any // a *holder or a *retry
 	due   instant

@@ -62,7 +62,7 @@ type broken struct {
 // local reports whether the connection is one of several, each with the channels of its master.
 func (c *connection) local() bool { return c.addr != "" }
 
-// changeLocked has the connection send what is to be sent for a channel.
+// changeLocked has the connection send the next command for a channel.
 func (c *connection) changeLocked(ch *channel) {
 	c.changed[ch.name] = ch
 	wake(c.wake)
@@ -145,8 +145,8 @@ func (c *connection) serve() {
 	}
 }
 
-// release gives up the channels for which gone is true, and reports whether there was one. They are to be assigned again, but only after the
-// pause: an old map must not send them back and forth.
+// release gives up the channels for which gone is true, and reports whether there was one. They are assigned again only
+// after the pause: an old map must not send them back and forth.
 func (c *connection) release(pause time.Duration, gone func(*channel) bool) bool {
 	s := c.subscriber
 	s.mu.Lock()
@@ -165,8 +165,8 @@ func (c *connection) release(pause time.Duration, gone func(*channel) bool) bool
 	return len(released) > 0
 }
 
-// pending lists what is to be sent now, in order, and notes it as sent. What the server refuses of a command, it refuses as a whole, so channels
-// that somebody reads go alone.
+// pending lists the commands to send now, in order, and marks them as sent. The server refuses a command as a whole, so
+// channels that somebody reads go alone.
 func (c *connection) pending() (alone, subscribe, unsubscribe []string) {
 	c.subscriber.mu.Lock()
 	defer c.subscriber.mu.Unlock()

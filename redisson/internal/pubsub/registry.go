@@ -19,7 +19,7 @@ import (
 //
 // When a connection breaks or a slot moves, release makes a channel unassigned again, and forgets one that only lingers.
 
-// join counts a subscription, which is to be closed once.
+// join counts a subscription, which its owner closes once.
 func (s *Subscriber) join(name string, sub *Subscription) *Subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ func (s *Subscriber) tellLocked(ch *channel, message string) (heard bool) {
 	return heard
 }
 
-// unlock calls those who are to be told something, without the mutex.
+// unlock gives back the mutex, and then makes the calls that were put off because it was held.
 func (s *Subscriber) unlock() {
 	telling := s.telling
 	s.telling = nil

@@ -40,7 +40,7 @@ type Subscriber struct {
 
 	mu          sync.Mutex
 	channels    map[string]*channel
-	unassigned  map[string]*channel    // those that are to be assigned now
+	unassigned  map[string]*channel    // those to assign now
 	connections map[string]*connection // by address; "" where one connection has all channels
 	broken      map[string]broken      // by address
 	turn        int                    // counts how often channels were assigned
@@ -159,7 +159,7 @@ type channel struct {
 
 	at *connection // where it is subscribed; nil while it is unassigned
 
-	// What was sent on the connection, where answers come in the order of the commands.
+	// The commands sent on the connection, where answers come in the order of the commands.
 	subscribed    bool // the last command was a subscription
 	again         bool // somebody has come who reads what is said after a subscription of its own
 	sent          int  // subscriptions, on all connections

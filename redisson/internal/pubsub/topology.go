@@ -26,9 +26,10 @@ const (
 // none is that there is no cluster: channels are classic, and no server passes messages on to another master.
 const none = Off + 1
 
-// Topology is what a client knows of the servers behind it: whether they are a cluster, which master has a key, and the kind of their
-// channels. Its client has one server at a time, or a map of masters by slot. Servers that have told the map are a cluster. Sentinels
-// or the program may have drawn it as well; then a server is asked whether it is in a cluster. A Topology is safe for concurrent use.
+// Topology is what a client knows of the servers behind it: whether they are a cluster, which master has a key, and the
+// kind of their channels. Its client has one server at a time, or a map of masters by slot. Servers that gave the map
+// themselves are a cluster. Sentinels or the program may have drawn it as well; then the Topology asks a server whether
+// it is in a cluster. A Topology is safe for concurrent use.
 type Topology struct {
 	client *redis.Client        // of one server at a time
 	mapped *redis.ClusterClient // or of those in a map
@@ -37,7 +38,7 @@ type Topology struct {
 	found  atomic.Int32 // the Mode that servers really have; Auto as long as there is no map, or they have not said
 }
 
-// NewTopology returns what there is to know about rdb before anything was asked.
+// NewTopology returns the Topology of rdb, before any question to its servers.
 func NewTopology(rdb redis.UniversalClient, mode Mode) *Topology {
 	t := &Topology{mode: mode}
 	t.client, _ = rdb.(*redis.Client)

@@ -42,11 +42,11 @@ func (c Call) spared() Call {
 	return c
 }
 
-// Spares reports whether questions are asked with their spare keys: until a server has refused one to its user.
+// Spares reports whether questions have their spare keys: until a server has refused one to its user.
 func (r *Road) Spares() bool { return !r.sparing.Load() }
 
-// judge has a call done again where the answer is not the last word: the server did not know the script, and is told the whole text, or the
-// spare keys may be to blame.
+// judge repeats a call where the answer is not the last word: with the whole text if the server did not know the
+// script, or without the spare keys if these may be to blame.
 func (r *Road) judge(t *trip, cl Call, name any, a Answer) Answer {
 	if a.Err == nil {
 		return a
@@ -97,10 +97,10 @@ const (
 	pauseGrowth = 4
 )
 
-// perform makes one attempt at each call, all in one round trip. An answer that says that the connection leads to the wrong server is no
-// attempt, nor is a connection that has broken, as all of its age may have in a failover, which go-redis does not see with TLS: these calls
-// are asked again at once, as long as a fresh connection leads to the right server. go-redis repeats nothing by itself: only a client that
-// knows of an earlier attempt can distinguish the two.
+// perform makes one attempt at each call, all in one round trip. An answer that says that the connection leads to the
+// wrong server is no attempt. Neither is a connection that has broken, as all of its age may have in a failover, which
+// go-redis does not see with TLS. perform repeats these calls at once, as long as a fresh connection leads to the right
+// server. go-redis repeats nothing by itself: only a client that knows of an earlier attempt can distinguish the two.
 func (r *Road) perform(t *trip, calls []Call) []Answer {
 	answers := r.performOnce(t, calls)
 	if r.fresh != nil && slices.ContainsFunc(answers, Answer.elsewhere) {
@@ -113,8 +113,9 @@ func (r *Road) perform(t *trip, calls []Call) []Answer {
 	return answers
 }
 
-// performOnce makes one attempt at each call. What the server did not know the script of, it asks again, with the whole text. Only that:
-// others have run, and a release that runs once more would find nothing, as if the lock had been lost.
+// performOnce makes one attempt at each call. It repeats a call whose script the server did not know, with the whole
+// text. It repeats no other: those have run, and a release that runs once more would find nothing, as if the lock had
+// been lost.
 func (r *Road) performOnce(t *trip, calls []Call) []Answer {
 	if len(calls) == 1 {
 		return []Answer{r.performOne(t, calls[0], evalsha)}
@@ -128,7 +129,8 @@ func (r *Road) performOnce(t *trip, calls []Call) []Answer {
 	return answers
 }
 
-// redo has those calls done again whose answers are wrong, and returns all answers. What is not answered again keeps its answer.
+// redo repeats the calls whose answers are wrong, and returns all answers. A call that gets no second answer keeps its
+// first.
 func redo(calls []Call, answers []Answer, wrong func(Answer) bool, do func([]Call) []Answer) []Answer {
 	var again []Call
 	for i, a := range answers {
@@ -247,7 +249,7 @@ func (r *Road) read(s *Script, cmd single, sent time.Time) Answer {
 // single is a command that go-redis does not repeat by itself.
 type single struct{ *redis.Cmd }
 
-// NoRetry is asked by go-redis.
+// NoRetry keeps go-redis from repeating the command by itself.
 func (single) NoRetry() bool { return true }
 
 func (r *Road) command(t *trip, c Call, name any) single {

@@ -51,7 +51,7 @@ const (
 
 func (l *lane) gathering() bool { return l.quick && l.open >= GatherFrom }
 
-// send brings a question on its way. What is not sent before its deadlines are over never will be.
+// send brings a question on its way. A question that is not sent before its deadlines are over never will be.
 func (r *Road) send(q *question) {
 	address := r.topology.Master(q.calls[0].Keys[0])
 	r.mu.Lock()

@@ -30,8 +30,8 @@ type Road struct {
 	rdb        redis.UniversalClient
 	topology   *pubsub.Topology
 	fresh      *reply.Fresh // nil in a cluster
-	mostDirect int          // under way in a lane; 0 where go-redis can't be told to give up in time
-	denied     sync.Once    // somebody is told
+	mostDirect int          // under way in a lane; 0 where go-redis can't give up in time
+	denied     sync.Once    // for the warning that the user may not ask
 	sparing    atomic.Bool  // spare keys are left out: a server has refused one
 
 	mu      sync.Mutex
@@ -77,11 +77,11 @@ type Settings struct {
 	Observer Observer
 }
 
-// Observer is told what questions there are. Its methods are called without any mutex held.
+// Observer observes questions. Its methods are called without any mutex held.
 type Observer interface {
-	// Asked is told of a call and its answer.
+	// Asked gets a call and its answer.
 	Asked(sent time.Time, cl Call, a Answer)
-	// Repeated is told of a call that is asked again.
+	// Repeated gets a call that is about to go out again.
 	Repeated(cl Call)
 }
 
@@ -274,8 +274,8 @@ const (
 	deniedAge    = time.Minute // after which rights may be others
 )
 
-// confirms returns how many replicas confirm what is taken along a lane: as many as they have to be, or as are online there. If that is to be
-// asked, it returns the question.
+// confirms returns how many replicas must confirm a take along a lane: the number that was set, or as many as are
+// online there. If it does not know the latter, it returns the question.
 func (r *Road) confirms(l *lane) (online int, ask *single) {
 	if r.Replicas.Count >= 0 {
 		return r.Replicas.Count, nil
@@ -308,7 +308,7 @@ func (r *Road) counted(l *lane, ask *single) int {
 	return n
 }
 
-// deniedLocked has a master not asked about its replicas for a while.
+// deniedLocked keeps the Road from asking a master about its replicas for a while.
 func (r *Road) deniedLocked(l *lane, err error) {
 	l.followers.online, l.followers.asked = 0, time.Now().Add(deniedAge-followersAge)
 	if reply.Classify(err).NoRight { // some servers, as in tests, have no such command
