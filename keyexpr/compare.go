@@ -163,7 +163,7 @@ func aList(x any) (reflect.Value, error) {
 	return v, nil
 }
 
-// listOf is a list that is about to be gone through. Its rounds are charged before the first.
+// listOf returns x as a list, and charges the rounds of a loop over it before the first.
 func listOf(st *run.State, x any) (reflect.Value, error) {
 	v, err := aList(x)
 	if err == nil && v.Len() > run.MaxElements {

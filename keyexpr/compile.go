@@ -30,7 +30,7 @@ func env(at ast.Node) ast.Node {
 	return id
 }
 
-// host is a call of f. Of its result the checker knows nothing.
+// host is a call of f. The checker knows nothing of its result.
 func (c *compilation) host(at ast.Node, f run.Call, args ...ast.Node) ast.Node {
 	name := fmt.Sprintf("&%d", len(c.conf.Functions))
 	c.conf.Functions[name] = &builtin.Function{

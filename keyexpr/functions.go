@@ -80,7 +80,7 @@ func element(_ *compilation, _ *ast.CallNode, args []typ) typ {
 	return t
 }
 
-// want refuses a node that is known to be none of what is wanted. An interface may hold it.
+// want refuses a node whose type is known and does not fit. An interface may hold a type that does.
 func (c *compilation) want(n ast.Node, t typ, is func(reflect.Type) bool, lack string) {
 	if t.null || t.elem != nil || t.t != nil && t.t.Kind() != reflect.Interface && !is(pointee(t.t)) {
 		c.fail(n, "%s %s", c.source(n), lack)
@@ -300,7 +300,7 @@ func (c *compilation) layout(x *ast.CallNode, args []typ) typ {
 	return typ{t: stringType}
 }
 
-// strangeLayout finds the letters of other languages, of which nothing in Go's layouts is made.
+// strangeLayout finds the letters of other languages' layouts, which Go's do not use.
 var strangeLayout = regexp.MustCompile(`\b(?:[yY]{2,4}|MM|DD|dd|HH|hh|mm|ss)+\b|%[YmdHMS]`)
 
 // layoutFault says why a layout makes the same of different times. Go copies what it does not know.

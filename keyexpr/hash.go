@@ -19,8 +19,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What hash digests. Everything begins with a letter for its kind, so that no value has the
-// bytes of one of another kind, and says its length before what can have several:
+// The digest of a value. Each value begins with a letter for its kind, so that it never has the bytes of one of another
+// kind. Kinds with several parts or bytes say their number first:
 //
 //	value  = "n"                              nil, what points to nothing, and what spells nothing
 //	       | "s" length bytes                 text, and what spells itself, as a hole would have it
@@ -94,9 +94,9 @@ func hashed(t reflect.Type) (fields []reflect.StructField) {
 	return fields
 }
 
-// getters returns the methods that read a protobuf message without exported fields, in order: what its fields are, and which of
-// them are set. Getters return a default for what is not set, which is why Has is asked as well: a name that is empty and one
-// that was not sent are two requests.
+// getters returns the methods that read a protobuf message without exported fields, in order: those that return its
+// fields, and those that report which of them are set. Getters return a default for a field that is not set, which is
+// why Has counts as well: a name that is empty and one that was not sent are two requests.
 func getters(t reflect.Type) (methods []string) {
 	if !run.IsMessage(t) {
 		return nil
@@ -315,5 +315,5 @@ func (e *encoder) structOf(v reflect.Value, depth int) error {
 	return nil
 }
 
-// maxDepth is how deep values may lie in each other. Requests are flatter. What is deeper was made to be.
+// maxDepth is how deep values may lie in each other. Requests are flatter. A deeper one was made to be.
 const maxDepth = 64

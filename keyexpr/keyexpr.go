@@ -13,9 +13,9 @@
 // error, unless [OneKey] says that it is meant. A value that is nil or empty is an error that
 // matches [ErrValue]: it never makes a key that unrelated requests share. A number that a proto3
 // message leaves out is no such value, but 0, unless its field is optional: required(req.Id)
-// refuses it. What could be taken
-// for the literal text around a value is escaped, so that different values never make the same
-// key, and [Template.Match] reads them back. README.md in this folder teaches the language.
+// refuses it. A value is escaped where it could pass for the literal text around it, so that
+// different values never make the same key, and [Template.Match] reads them back. README.md in
+// this folder teaches the language.
 //
 // Most programs don't import this package: they write templates in the options and tags of
 // package guard. Package spel beside it is for programs that share locks with a service in Java.
@@ -96,10 +96,10 @@ type Lookup func(name string) (value string, ok bool, err error)
 // Find calls f.
 func (f Lookup) Find(name string) (value string, ok bool, err error) { return f(name) }
 
-// Facts gives the value of one root. It is asked at most once for each root in an expansion, and
-// only for those that the template needs. The value must be assignable to the type in Roots, and
-// be a Lookup for Names and AnyName. An error fails the expansion and is returned wrapped, so
-// that errors.Is still sees it. A panic of it goes on, as it is the adapter's own.
+// Facts gives the value of one root. An expansion calls it at most once for each root, and only
+// for those that the template needs. The value must be assignable to the type in Roots, and be a
+// Lookup for Names and AnyName. An error fails the expansion and is returned wrapped, so that
+// errors.Is still sees it. A panic of it goes on, as it is the adapter's own.
 type Facts func(root string) (any, error)
 
 // Option changes how Parse and ParseCondition read a text. It is an interface without exported
@@ -133,8 +133,8 @@ func OneKey() Option { return optionFunc(func(c *config) { c.oneKey = true }) }
 // same in all programs.
 func Func(name string, fn any) Option { return userFunc{name, fn} }
 
-// userFunc is a function of the user's own. What it takes and returns is found out by reflection
-// when it is declared, and not when it is first called.
+// userFunc is a function of the user's own. Its types are read by reflection when it is
+// declared, and not when it is first called.
 type userFunc struct {
 	name string
 	fn   any
@@ -167,7 +167,7 @@ type Error struct {
 }
 
 // Error returns one line: the reason and the offset. The text is abridged, as it goes into logs
-// that are read by lines. What is at the offset may be cut off; Detail shows it.
+// that are read by lines. That may cut off the place at the offset; Detail shows it.
 func (e *Error) Error() string {
 	return fmt.Sprintf("keyexpr: %s (at offset %d of %q)", e.Reason, e.Offset, run.Abridge(e.Text))
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// Names that there are not get a sentence: what is near, what the name means elsewhere, or what there is.
+// Unknown names get a sentence: the nearest name, the name's meaning elsewhere, or the names that there
+// are.
 
-// otherNames has the names that functions of other languages have, and what is written here.
+// otherNames has the names that functions of other languages have, and the text to write here.
 var otherNames = func() map[string]string {
 	names := map[string]string{}
 	for write, of := range map[string]string{

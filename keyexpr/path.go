@@ -246,7 +246,7 @@ func hasMethod(t reflect.Type, name string) bool {
 	return ok
 }
 
-// typeName leaves the package out: the type is in the program of whoever reads it.
+// typeName leaves the package out: the type is in the reader's own program.
 func typeName(t reflect.Type) string {
 	return cmp.Or(t.Name(), t.String())
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// A hole, and a condition, is an expression of expr-lang. Of its grammar this is what passes, from the loosest operator to the
-// tightest:
+// A hole, and a condition, is an expression of expr-lang. This part of its grammar passes, from the loosest operator to
+// the tightest:
 //
 //	choice     = or [ "?" choice ":" choice ]
 //	or, and    = operands of "or" "||", "and" "&&"
@@ -32,8 +32,8 @@ import (
 // maxNodes bounds the size of one expression.
 const maxNodes = 200
 
-// compilation turns one text into programs. One compilation serves all holes of a template, since roots are asked for once
-// each, whichever hole names them first.
+// compilation turns one text into programs. One compilation serves all holes of a template, since each root is read
+// once, whichever hole names it first.
 type compilation struct {
 	text   string // the whole template or condition
 	cond   bool   // a condition, not a key
@@ -294,7 +294,7 @@ func (t typ) elemType() (elem typ, list bool) {
 	return known(l.Elem()), true
 }
 
-// known is the type of a value whose static type is t. Of any, nothing is known.
+// known is the type of a value whose static type is t. Nothing is known of an any.
 func known(t reflect.Type) typ {
 	if t == nil || t.Kind() == reflect.Interface && t.NumMethod() == 0 {
 		return typ{}

@@ -161,8 +161,8 @@ func checkText(text string) error {
 	return nil
 }
 
-// checkLiterals refuses what no key has: what can't be seen, what begins a hole in other languages, and braces that do not pair.
-// Pairs are counted over all literals together, as a hash tag may have holes in it.
+// checkLiterals refuses text that no key has: invisible characters, the beginning of a hole in other languages, and
+// braces that do not pair. Pairs are counted over all literals together, as a hash tag may have holes in it.
 func checkLiterals(text string, parts []part) error {
 	if strings.TrimLeftFunc(text, unicode.IsSpace) != text {
 		return errAt(text, 0, "begins with a blank, which would be in the key: remove it")

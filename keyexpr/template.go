@@ -11,8 +11,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// Template is a parsed key template. It is immutable and safe for concurrent use. Whatever could be found out at start is in
-// its program, in the form in which it is used.
+// Template is a parsed key template. It is immutable and safe for concurrent use. Its program has the results of all
+// work that can be done at start, in the form in which they are used.
 type Template struct{ program run.Program }
 
 // Parse parses text and type-checks it against roots. Its error is an *Error. Parts are compiled in their order, with a glance
@@ -175,10 +175,9 @@ func checkSyntax(text, src string, off int, cond bool) (err error) {
 	return nil
 }
 
-// Expand returns the keys that the template stands for: one, or for a template with a hole of
-// list type one an element, sorted and distinct. ctx is for users' own functions. An error
-// matches ErrValue if the request is to blame, and the error of facts or of a user's function
-// otherwise. Facts are asked for in the order in which the template needs them, so that a body
+// Expand returns the keys of the template: one, or for a template with a hole of list type one an element, sorted and
+// distinct. ctx is for users' own functions. An error matches ErrValue if the request is to blame, and the error of
+// facts or of a user's function otherwise. Facts are read in the order in which the template needs them, so that a body
 // is not read for a request that lacks a header in front of it.
 //
 // The list takes no memory in the heap if the caller does not pass it on.

@@ -176,9 +176,9 @@ func (c *compiler) elvis(n *node) *code {
 	}}
 }
 
-// join is the type of what is one or the other, as far as it is known at start. What is refused
-// stays refused, since either branch may be taken. null takes any type: whoever reads the value
-// refuses it there.
+// join is the type of a value that is one or the other, as far as it is known at start. A type that
+// is refused stays refused, since either branch may be taken. null takes any type: the reader of the
+// value refuses it there.
 func join(a, b typ) typ {
 	switch {
 	case a.k == nullK:

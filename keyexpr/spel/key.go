@@ -15,7 +15,7 @@ import (
 // becomes the parts of a program. Nothing is escaped and nothing is shortened, as in Java: two
 // requests may have one key where the author has left them no room to differ.
 
-// add parses one text. What is no expression may be a text with expressions in #{…}. It is tried as an
+// add parses one text. A text that is no expression may have expressions in #{…}. It is tried as an
 // expression first, as 'lock:#{' + #p0.id + '}' is one.
 func (k *Key) add(text string, template bool) {
 	switch {

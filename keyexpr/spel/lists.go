@@ -80,8 +80,8 @@ func (l list) each(st *run.State, body *code) (any, error) {
 	return list{made: made}, nil
 }
 
-// goValue is an element as paths take it: the value of Go, if it is one. What has no fields is pushed
-// as it is, and valueOf knows it again.
+// goValue is an element as paths take it: the value of Go, if it is one. An element without fields is
+// pushed as it is, and valueOf knows it again.
 func goValue(e any) reflect.Value {
 	switch e := e.(type) {
 	case object:

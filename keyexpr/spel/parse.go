@@ -118,8 +118,8 @@ func (p *parser) next() token {
 	return t
 }
 
-// accept takes the next token if it is one of these signs or words. It is asked where an operator
-// can stand, so that #order.mod is a property.
+// accept takes the next token if it is one of these signs or words. It is called where an operator can
+// stand, so that #order.mod is a property.
 func (p *parser) accept(texts ...string) (token, bool) {
 	t := p.peek()
 	if t.kind != tokenSign && (t.kind != tokenName || p.plain) {

@@ -94,8 +94,8 @@ func Alturkovic(store, prefix, expression string, opts ...Option) *Key {
 // Redisson is the name that a program in Java gives to redisson.getLock: an expression such as
 // "order:" + order.getId(), in the code rather than in an annotation.
 //
-// Checked against the Java language: Redisson takes the name as it is. Of methods of the program's own
-// objects there are getters; characters, floats and String.format are refused.
+// Checked against the Java language: Redisson takes the name as it is. The program's own objects
+// have getters only; characters, floats and String.format are refused.
 func Redisson(expression string, opts ...Option) *Key {
 	k := newKey(expression, opts)
 	k.java.plain = true

@@ -36,9 +36,9 @@ func (p *parser) primary() *node {
 	return nil
 }
 
-// number reads a literal: an int of 32 bits, or a long with an L. What does not fit throws in Java,
-// too. The size matters: it decides what + does at 2147483647, and what equals says. In plain Java a
-// 0 in front makes an octal number, and digits of another base than ten are bits.
+// number reads a literal: an int of 32 bits, or a long with an L. A number that does not fit throws in
+// Java, too. The size matters: it decides what + does at 2147483647, and what equals says. In plain
+// Java a 0 in front makes an octal number, and digits of another base than ten are bits.
 func (p *parser) number(t token) string {
 	digits, base, size := t.text, 10, 32
 	if s := strings.TrimRight(digits, "lL"); len(s)+1 == len(digits) {

@@ -1,14 +1,14 @@
-// Package spel makes keys of what annotation locks in Java have: expressions in SpringEL, and
-// what lock libraries put around them. A service in Go that declares
+// Package spel makes keys from the texts of Java's lock annotations: from expressions in SpringEL, and
+// from the names and prefixes that lock libraries put around them. A service in Go that declares
 //
 //	guard.KeyFrom(spel.Expression("'order:' + #order.id", spel.Params("order")))
 //
 // and one in Java that has @Lock(key = "'order:' + #order.id") take the same lock.
 //
-// The rule is: for each expression, on each request, the key that Spring makes, or an error.
-// What can be known at start is an error at start, with its place in the Java text and with what
-// to write instead; what the facts decide is keyexpr.ErrValue. README.md in this folder has the
-// table of what is refused and why.
+// The rule is: for each expression, on each request, the key that Spring makes, or an error. A mistake
+// that can be known at start is an error at start, with its place in the Java text and with the text
+// to write instead; one that depends on the facts is keyexpr.ErrValue. README.md in this folder has
+// the table of refusals, with their reasons.
 //
 // Keys are not escaped and not shortened, as Java does neither: one of more than 512 bytes is
 // refused, and so is one for which Java would write null.
@@ -100,7 +100,7 @@ func (k *Key) Parse(roots keyexpr.Roots, opts ...keyexpr.Option) (*keyexpr.Templ
 	return keyexpr.Compile(k.text, roots, opts, k.compile)
 }
 
-// Option tells what a key can't know about the annotated Java method.
+// Option sets a fact about the annotated Java method that a key can't know.
 type Option interface{ apply(*java) }
 
 type option func(*java)
@@ -217,8 +217,8 @@ func (c *compiler) rootHint() string {
 	return "#root is not known here: name a parameter"
 }
 
-// metadata returns what is said about the Java method itself, which is not there to ask. Its names come
-// from Method, and say nothing about the request.
+// metadata returns the text of a fact about the Java method itself, which is not there to ask. The
+// names come from Method, and say nothing about the request.
 func (c *compiler) metadata(n *node) (text string, ok bool) {
 	name := dotted(n)
 	if _, ok := c.vars[name]; ok || name == "" {

@@ -182,8 +182,8 @@ func toUpper(s string) (any, error) {
 func toLower(s string) (any, error) { return strings.ToLower(s), settled(s) }
 
 // settled refuses letters whose other case depends on the version of Java, on what is around them, or
-// is several characters. It is left with Latin-1, the letters next to it, and Cyrillic. What has no
-// case stays as it is, but for what Go does not know yet.
+// is several characters. It takes Latin-1, the letters next to it, and Cyrillic. A character without a
+// case stays as it is, unless Go does not know it yet.
 func settled(s string) error {
 	for _, r := range s {
 		plain := r < 0x180 && r != 'ŉ' && r != 'İ' || r >= 0x400 && r < 0x460

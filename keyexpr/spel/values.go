@@ -11,7 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr/internal/run"
 )
 
-// What a value of Go is in Java. Types decide what + and equals do there, so that each type of Go
+// The types of Java for values of Go. Types decide what + and equals do there, so that each type of Go
 // stands for one of Java, or for two that may differ, which is then refused where they do:
 //
 //	string                      String
@@ -28,7 +28,7 @@ import (
 //	*big.Int                    BigInteger
 //	structs, pointers           an object; nil is null
 
-// typ is what is known at start. A value says the rest, by its dynamic type. The two must not
+// typ is the type that is known at start. A value says the rest, by its dynamic type. The two must not
 // disagree: code whose typ is textK never gives a named.
 type typ struct {
 	k       jkind

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Three things can be wrong with a request, and three different people want to know. A value
-// that is unusable is the client's, and matches ErrValue. A fact that can't be had is the
-// adapter's. A function that fails is the program's. None of the texts holds a value of the
-// request, since keys are made of what identifies people; a panic is the exception, whose value
-// is what says what went wrong.
+// Three things can be wrong with a request, and three different people want to know. A value that is
+// unusable is the client's, and matches ErrValue. A fact that is unavailable is the adapter's. A function
+// that fails is the program's. None of the texts holds a value of the request, since keys are made of
+// data that identify people. A panic is the exception: only its value says what went wrong.
 
 // ErrValue is keyexpr.ErrValue. It stands here so that the last stage can make errors which
 // match it. The other way round, this package would import its user.
@@ -31,8 +30,8 @@ func Faulty(format string, args ...any) error {
 	return &Fault{Reason: fmt.Sprintf(format, args...)}
 }
 
-// What is wrong with most values that are refused. They are values and not types, as many of
-// them are made for each request that is refused.
+// The faults of most values that are refused. They are values and not types, as many of them are made for
+// each request that is refused.
 var (
 	ErrNil   = Faulty("is nil; if it may be, write what stands for it: ?? \"none\", or ?: 'none' in Java's text")
 	ErrEmpty = Faulty("is empty")
@@ -103,15 +102,15 @@ func (e *Blamed) Unwrap() error { return e.err }
 // Fact returns the source of the hole, such as req.OrderID or header["X-Tenant"], abridged.
 func (e *Blamed) Fact() string { return e.src }
 
-// BlameHole is Blame for one hole of several, of which the error says which it was.
+// BlameHole is Blame for one hole of several. The error names the hole.
 func BlameHole(src string, err error) error {
 	return &Blamed{Abridge(strings.TrimSpace(src)), Blame(src, err)}
 }
 
-// Blame turns the error of an expression into the one that Expand and Eval return. What is not
-// known to be free of values is left out. The order matters where one error wraps another: a
-// fact's error stays one, also if a user's function has asked for the fact. The source of the
-// hole is named, since a template has several, and abridged, since it may be long.
+// Blame turns the error of an expression into the one that Expand and Eval return. It leaves out texts
+// that may hold values. The order matters where one error wraps another: a fact's error stays one, also
+// if a user's function has requested the fact. The source of the hole is named, since a template has
+// several, and abridged, since it may be long.
 func Blame(src string, err error) error {
 	src = Abridge(strings.TrimSpace(src))
 	if outside, ok := errors.AsType[*OutsideError](err); ok {

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// Expand appends the keys of a request to keys, sorted and distinct. Roots are asked for by facts, or else request points to
-// the value of every root. Most templates are a literal and one or two paths to short texts. They are made on the stack,
-// without a state, whose pool costs as much as the paths. Whatever is not plain is started again with a state, with the facts
-// that are there.
+// Expand appends the keys of a request to keys, sorted and distinct. The values of roots come from facts, or else
+// request points to the value of every root. Most templates are a literal and one or two paths to short texts. They are
+// made on the stack, without a state, whose pool costs as much as the paths. Any other template starts again with a
+// state, with the facts that are there.
 func (p *Program) Expand(ctx context.Context, keys []string, facts func(root string) (any, error), request any) ([]string, error) {
 	var slots [maxSlots]slot
 	if p.plain {

@@ -126,15 +126,14 @@ func passes(from, to reflect.Type) bool {
 	case from.Kind() == reflect.Slice && to.Kind() == reflect.Slice:
 		return passes(from.Elem(), to.Elem())
 	}
-	// From Array on, kinds alone say nothing: two structs are of one kind. What is refused here for
-	// good can never fit, whatever the request.
+	// From Array on, kinds alone say nothing: two structs are of one kind. A type that is refused here
+	// can never fit, whatever the request.
 	return SameSort(from, to) || from.Kind() == to.Kind() && from.Kind() < reflect.Array && from.Kind() > reflect.Invalid
 }
 
-// pass converts a value to what a function takes. Numbers must fit. A pointer is followed, as a
-// request has pointers where a value may be missing, and a function that wants a string has no
-// use for nil. Numbers keep their value or are refused: an id that was cut to 32 bits would be
-// another id.
+// pass converts a value to the type that a function takes. Numbers must fit. A pointer is followed, as
+// a request has pointers where a value may be missing, and a function that wants a string has no use
+// for nil. Numbers keep their value or are refused: an id that was cut to 32 bits would be another id.
 func (st *State) pass(v reflect.Value, to reflect.Type) (reflect.Value, error) {
 	if v.IsValid() && v.Kind() != reflect.Slice && v.Type().AssignableTo(to) {
 		return v, nil

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// What becomes of a key when it is made, and what it can be read back to. A long key is
-// shortened for people and for Redis, in a way that keeps two keys apart and the slot of a
-// cluster the same. A short one is read back by the parts that it was made of.
+// How a key is made, and how it is read back. A long key is shortened for people and for Redis, in a
+// way that keeps two keys apart and the slot of a cluster the same. A short one is read back by the
+// parts that it was made of.
 
 // shorten makes a key of more than MaxKey bytes a readable head and a digest of all of it. A
 // hash tag stays whole, so that the key keeps its slot in a Redis Cluster; one that is too long
@@ -93,9 +93,9 @@ func (p *Program) Match(key string) (values []string, ok bool) {
 	return m.read, true
 }
 
-// matcher reads a key from left to right. What ends a value never occurs in it unescaped, so
-// that there is one way to go. So it never goes back, and takes one step for each byte, whatever
-// the key is: keys of other programs are tried as well.
+// matcher reads a key from left to right. The end of a value never occurs in it unescaped, so there is
+// one way to go. So it never goes back, and takes one step for each byte, whatever the key is: keys of
+// other programs are tried as well.
 type matcher struct {
 	rest string
 	read []string
@@ -138,8 +138,8 @@ func (m *matcher) value(p *Part) bool {
 	s, n, e, leaf := m.rest, 0, p.Escape, LeafOf(p.Type)
 	for n < len(s) {
 		if s[n] == '%' {
-			// The two digits are not looked at: one of them may be what ends the value, as 7 is in
-			// #{a}7. What is no escape is found out below, where the value is escaped again.
+			// The two digits are not checked: one of them may be the end of the value, as 7 is in
+			// #{a}7. A malformed escape shows below, where the value is escaped again.
 			n += 3
 			continue
 		}

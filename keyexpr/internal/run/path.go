@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Following paths. What is at the end of one is a reflect.Value and no interface, since an
-// interface around a string is an allocation. An invalid value is nil, whatever it was that was
-// nil on the way: a pointer, an interface, an entry that is not there.
+// Following paths. The end of one is a reflect.Value and no interface, since an interface around a string
+// is an allocation. An invalid value is nil, whatever was nil on the way: a pointer, an interface, an
+// entry that is not there.
 
 // Path is an expression that only follows fields, entries and elements. It starts at a root or,
 // if Elem is set, at the element that a loop is at. It is plain data, so that a compiler can
@@ -114,9 +114,8 @@ func Walk(v reflect.Value, steps []Step) (reflect.Value, error) {
 // to itself. Sixteen are more than any request has.
 const maxPointers = 16
 
-// Indirect follows pointers and interfaces to the value, which is invalid if one of them is nil,
-// or if they go round in a circle. What goes round is nil to everything that follows: there is
-// no value at its end.
+// Indirect follows pointers and interfaces to the value, which is invalid if one of them is nil, or if
+// they go round in a circle. A circle is nil to everything that follows: there is no value at its end.
 func Indirect(v reflect.Value) reflect.Value {
 	for range maxPointers {
 		if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
@@ -127,10 +126,10 @@ func Indirect(v reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
-// Entry returns what is found in v under by, a string or an integer: an entry of a map, an
-// element of a list, or a field of a struct. What is not in a map is nil, an invalid value: all
-// requests without it would share a key if it were "" or 0. It calls nothing, whatever the value
-// is: a step is a look and not an act.
+// Entry returns the value found in v under by, a string or an integer: an entry of a map, an element of a
+// list, or a field of a struct. An entry that is not in a map is nil, an invalid value: all requests
+// without it would share a key if it were "" or 0. It calls nothing, whatever the value is: a step is a
+// look and not an act.
 func Entry(v reflect.Value, by any) (reflect.Value, error) {
 	switch v.Kind() {
 	case reflect.Map:
@@ -197,7 +196,7 @@ func mapEntry(v reflect.Value, by any) (reflect.Value, error) {
 	if key.Type() != want && !SameSort(key.Type(), want) {
 		return reflect.Value{}, Faulty("asks a map by %v for an entry by %v", want, key.Type())
 	}
-	// A map by any, as YAML becomes, is asked by the key as it is: converted to an interface, it would
+	// A map by any, as YAML becomes, is read by the key as it is: converted to an interface, the key would
 	// not come back.
 	if key.Type() != want && want.Kind() != reflect.Interface {
 		// 300 in a map by uint8 would find the entry of 44, and two tenants would share a lock.

@@ -11,13 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// A program is what is left of a text: parts in their order, of which each is a literal, a path,
-// a closure or a join. Running it costs about as much as writing the same in Go by hand, as what
-// can be decided at start has been.
+// A program is a compiled text: parts in their order, each of which is a literal, a path, a closure or a join. Running
+// it costs about as much as writing the same in Go by hand, as all decisions that can be made at start are in it.
 
-// Program makes the keys of a request. It is immutable and safe for concurrent use. It is the
-// same for a template and for a key of Java. What differs is in its parts: those of Java have no
-// Escape.
+// Program makes the keys of a request. It is immutable and safe for concurrent use. It is the same for a template and
+// for a key of Java. They differ in their parts: those of Java have no Escape.
 type Program struct {
 	Text  string
 	Roots []Root
@@ -36,9 +34,8 @@ type Program struct {
 	plain  bool // nothing but literals and paths to texts and numbers
 }
 
-// Part is a piece of a key: a literal, what is at the end of a path, or what a function appends.
-// A part is data as far as possible, and a closure where it has to be. Data can be read back,
-// weighed and shown.
+// Part is a piece of a key: a literal, the value at the end of a path, or the output of a function. A part is data as
+// far as possible, and a closure where it has to be. Data can be read back, weighed and shown.
 type Part struct {
 	Text   string
 	Src    string       // of the hole, for messages
@@ -71,8 +68,8 @@ func (p *Program) ExpandWith(st *State, keys []string) (_ []string, err error) {
 	src := p.Text
 	defer func() {
 		if r := recover(); r != nil {
-			// What panics while it is asked for facts is the application. To answer 400 for its nil pointer
-			// would hide it from whoever watches for 500s.
+			// A panic while facts are read is the application's own. To answer 400 for its nil pointer would hide it
+			// from whoever watches for 500s.
 			if st.Asking {
 				panic(r)
 			}
@@ -109,9 +106,8 @@ func (p *Program) finish(st *State, key []byte) (string, error) {
 	return string(short), err
 }
 
-// parts appends what parts stand for; src becomes the source of the one at work. The source is
-// noted before a part is made, so that an error, and a panic too, is blamed on the hole that it
-// comes from.
+// parts appends the texts of parts; src becomes the source of the one at work. It is set before a part is made, so that
+// an error, and a panic too, is blamed on the hole that it comes from.
 func (st *State) parts(key []byte, parts []Part, src *string) (_ []byte, err error) {
 	for i := range parts {
 		p := &parts[i]

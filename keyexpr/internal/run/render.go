@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// How values become text. There is one spelling for each value, so that one fact makes one key:
-// numbers in decimals, bytes in hex, and what can marshal itself as it does that. What has
-// several spellings, such as a float or a time, was refused at start, or is refused here if its
-// type was not known.
+// How values become text. There is one spelling for each value, so that one fact makes one key: numbers in
+// decimals, bytes in hex, and a value that can marshal itself as it does that. A value with several
+// spellings, such as a float or a time, was refused at start, or is refused here if its type was not
+// known.
 //
 // Escapes are those of URLs, with capital letters. They are made of what a value must not
 // contain at the place where it stands, and of nothing else: ordinary ids look in the key as
@@ -42,11 +42,11 @@ type Escape struct {
 func Before(runes []rune) *Escape {
 	e := &Escape{}
 	for c := '!'; c < 0x7f; c++ {
-		// All else of ASCII that can be seen. What may follow the value is taken out next, and no more
-		// than that: an id with a slash keeps it, unless the template has one behind it.
+		// All else of ASCII that can be seen. Only characters that may follow the value are taken out
+		// next: an id with a slash keeps it, unless the template has one behind it.
 		e.plain[c] = c != '%' && c != '{' && c != '}'
 	}
-	// Digits are noted, as a number needs no look at its bytes if nothing of it can be special.
+	// digits is set if a digit or a sign is special, as otherwise a number needs no look at its bytes.
 	for _, r := range runes {
 		if r < utf8.RuneSelf {
 			e.plain[r] = false
@@ -112,10 +112,10 @@ func (e *Escape) leaves(r rune, size int) bool {
 	return (r != utf8.RuneError || size > 1) && !unicode.IsSpace(r) && !unicode.IsControl(r)
 }
 
-// Unescape undoes any Escape. It fails for an escape that is none. It takes more than an Escape
-// makes, such as %3a and %61, as it does not know which Escape was used. Whoever must know
-// whether s is the one spelling of a value escapes the value again and compares, as Match does:
-// two spellings of one key would be two locks.
+// Unescape undoes any Escape. It fails for an escape that is none. It takes more than an Escape makes,
+// such as %3a and %61, as it does not know which Escape was used. A caller that must know whether s is the
+// one spelling of a value escapes the value again and compares, as Match does: two spellings of one key
+// would be two locks.
 func Unescape(s string) (string, bool) {
 	text, err := url.PathUnescape(s)
 	return text, err == nil
@@ -163,8 +163,7 @@ func (st *State) Value(dst []byte, v any, e *Escape) ([]byte, error) {
 	return st.Text(dst, s, e)
 }
 
-// Leaf appends a value of a type whose leaf is l. What is nil has no kind, and is refused
-// before.
+// Leaf appends a value of a type whose leaf is l. nil has no kind, and is refused before.
 func (st *State) Leaf(dst []byte, v reflect.Value, l Leaf, e *Escape) ([]byte, error) {
 	switch {
 	case !v.IsValid():

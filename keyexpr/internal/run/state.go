@@ -11,15 +11,14 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// What a run may use, and what it has used. Bounds are in steps and bytes and not in time, since
-// they have to be the same on each machine and under each load: a request that makes a key today
-// makes it tomorrow. What a step stands for was found by measuring.
+// The bounds of a run, and what it has used of them. Bounds are in steps and bytes and not in time, since they have to
+// be the same on each machine and under each load: a request that makes a key today makes it tomorrow. The cost of a
+// step was found by measuring.
 
-// What one evaluation may use. Both are charged before the work is done, so that an evaluation
-// that is refused has not cost more than one that is not: a step is well under 100 ns, and the
-// text under 1 MiB. The numbers are what keeps the worst that was found under 50 ms and 8 MiB,
-// with the race detector off. A key that people write takes some tens of steps and a hundred
-// bytes.
+// The bounds of one evaluation. Steps and bytes are charged before the work is done, so that an evaluation that is
+// refused has not cost more than one that is not: a step is well under 100 ns, and the text under 1 MiB. The numbers
+// keep the worst evaluation that was found under 50 ms and 8 MiB, with the race detector off. A key that people write
+// takes some tens of steps and a hundred bytes.
 const (
 	MaxSteps = 200_000 // nodes evaluated, elements visited, and what matching patterns and sorting come to
 	MaxBytes = 8 << 20 // text read, made and put into keys, and the memory of lists that are made
@@ -167,20 +166,20 @@ type lookup interface {
 	Find(name string) (string, bool, error)
 }
 
-// Source gives the values of the roots that a text uses, and asks for each at most once. Facts
-// are asked for at the latest moment. A body that must be read, or a token that must be parsed,
-// costs nothing in a request that does not get so far.
+// Source gives the values of the roots that a text uses, and reads each at most once. It reads facts at the latest
+// moment. A body that must be read, or a token that must be parsed, costs nothing in a request that does not get so
+// far.
 type Source struct {
 	Facts func(root string) (any, error)
 	// Request points to the value of each root, if there are no Facts.
 	Request any
 	Roots   []Root
 	slots   []slot // one a root
-	// Asking is true while facts are asked for, whose panics are not ours to hide.
+	// Asking is true while facts are read, whose panics are not ours to hide.
 	Asking bool
 }
 
-// It is not a map, as there are few roots, and each knows its number.
+// slot holds the value of one root. It is not an entry of a map, as there are few roots, and each knows its number.
 type slot struct {
 	value reflect.Value
 	find  lookup // in the place of value for a lookup root

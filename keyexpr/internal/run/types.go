@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What types of Go are to a key. It is decided by reflection, at start where a type is known,
-// and for each value where it is not.
+// The roles of Go's types in a key. They are found by reflection, at start where a type is known, and for each value
+// where it is not.
 
 // Leaf is how values of one type get into a key quickest. The kind is found at start, by type.
 // It spares the renderer a look at the type of each value.
@@ -34,8 +34,8 @@ func LeafAt(p *Path, t reflect.Type) Leaf {
 	return LeafOf(t)
 }
 
-// LeafOf returns the leaf for values of type t, which is nil if it is not known. A type that
-// spells itself is asked, whatever it is made of.
+// LeafOf returns the leaf for values of type t, which is nil if it is not known. A type that spells itself does so,
+// whatever it is made of.
 func LeafOf(t reflect.Type) Leaf {
 	if t == nil {
 		return LeafAny
