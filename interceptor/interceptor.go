@@ -11,7 +11,7 @@
 //	…
 //	server := grpc.NewServer(guards.ServerOptions()...)
 //
-// Methods without a rule are passed through. Of several rules that match a method, the first of these guards it:
+// Methods without a rule are passed through. If several rules match a method, the first of these guards it:
 //
 //	Method, Unguarded   one method, in Go
 //	FromOptions         the method's option in its .proto file

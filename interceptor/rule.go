@@ -39,8 +39,8 @@ func Match(pattern string, g *guard.Guard) Rule { return Rule{rules.Match(patter
 func Unguarded(name string) Rule { return Rule{rules.Unguarded(name)} }
 
 // FromOptions guards all methods that have the option (latchkey.guard.v1.guard) in their .proto file: see package guardpb.
-// The options given here are for all of them, and what a .proto file says takes precedence. Of a single method, a rule in
-// Go does. In templates, fields have the names that they have in the .proto file, or those of Go.
+// The options given here are for all of them. A .proto file takes precedence over them, and a rule in Go for a single
+// method over that. In templates, fields have the names that they have in the .proto file, or those of Go.
 //
 //	guards, err := interceptor.New(interceptor.FromOptions(locker, guard.Wait(time.Second)))
 //

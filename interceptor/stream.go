@@ -27,7 +27,7 @@ func stream(m *rules.Bound, srv any, s grpc.ServerStream, next grpc.StreamHandle
 		defer stop()
 		err := next(srv, held)
 		if told := stop(); err == nil && errors.Is(told, lock.ErrReplaced) {
-			return told // and nobody is told that it went well
+			return told // so that no client hears that it went well
 		}
 		return err
 	}, nil)
@@ -52,9 +52,9 @@ type heldStream struct {
 }
 
 // watch ends the whole call when the lock is lost or a newer call has come, with the status that says so: nothing less
-// interrupts a handler that waits in gRPC's own RecvMsg or SendMsg. Without a transport that can do it, RecvMsg has to wait
-// elsewhere. The returned function ends the watch, and has to be called before the lock is given back. It returns what the
-// client was told.
+// interrupts a handler that waits in gRPC's own RecvMsg or SendMsg. Without a transport that can do it, RecvMsg has to
+// wait elsewhere. The returned function ends the watch. It must be called before the lock is given back, and returns
+// the status that the client got.
 func (s *heldStream) watch() (stop func() (told error)) {
 	transport, ok := grpc.ServerTransportStreamFromContext(s.ServerStream.Context()).(ender)
 	// Within an HTTP server, WriteStatus waits for a SendMsg that waits for the client.

@@ -62,7 +62,7 @@ var (
 	Misuse = Kind{Internal, "LOCK_MISUSE", false}
 )
 
-// Of is the answer to an error of a guard.
+// Of returns the answer to an error of a guard.
 func Of(e *guard.Error) Answer {
 	switch is := func(target error) bool { return errors.Is(e.Err, target) }; {
 	case is(guard.ErrKey):

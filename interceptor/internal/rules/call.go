@@ -112,7 +112,7 @@ func (c *Call) metadata(name string) (string, bool, error) {
 	return "", false, &refusal{text: "metadata that was sent more than once", client: true}
 }
 
-// refusal is the error of a fact that can't be had.
+// refusal is the error of a fact that is unavailable.
 type refusal struct {
 	text   string
 	client bool  // is to blame

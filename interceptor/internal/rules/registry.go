@@ -105,8 +105,8 @@ func wellFormed(name string) bool {
 	return ok && name[0] == '/' && service != "" && method != "" && !strings.Contains(method, "/")
 }
 
-// nearest returns the one of all that is most like name, or "" if none is like it at all. What is missing at the
-// beginning, most likely the package, does not make names unlike.
+// nearest returns the one of all that is most like name, or "" if none is like it at all. A beginning that is
+// missing, most likely the package, does not make names unlike.
 func nearest(name string, all func(func(string) bool)) string {
 	best, least := "", math.MaxInt
 	for known := range all {
