@@ -66,7 +66,7 @@ func WithFacts[T any](root string, f func(*http.Request) (T, error)) Option {
 	})
 }
 
-// offer is the request for a function of the application. What that reads of the body, the handler reads again.
+// offer is the request for a function of the application. If that reads the body, the handler reads it again.
 func (f *facts) offer() *http.Request {
 	if f.r.Body == nil || f.r.Body == http.NoBody {
 		return f.r

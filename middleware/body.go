@@ -24,10 +24,11 @@ const (
 	readNone
 )
 
-// smallBody is the most that is read without being asked for.
+// smallBody is the most that is read ahead without an option.
 const smallBody = 64 << 10
 
-// readAhead reads the body before waiting for the lock, if it is to be and the guard is on. Over HTTP/2, a hang-up shows anyway.
+// readAhead reads the body before waiting for the lock, if the guard is on and reads ahead. Over HTTP/2, a hang-up
+// shows anyway.
 func (x *exchange) readAhead() error {
 	f := &x.facts
 	n, most := f.r.ContentLength, min(smallBody, f.bodyLimit)
@@ -48,7 +49,7 @@ func (f *facts) body() ([]byte, error) {
 			return kept, nil
 		}
 	}
-	if f.r.ContentLength <= f.bodyLimit { // or it is refused before the client is told to go on (100 Continue)
+	if f.r.ContentLength <= f.bodyLimit { // or it is refused before the client gets a 100 Continue
 		if err := f.read(f.bodyLimit); err != nil {
 			return nil, err
 		}
@@ -63,7 +64,7 @@ func (f *facts) body() ([]byte, error) {
 	}
 }
 
-// read reads the body to its end, or until there are more than most bytes. What it has read it keeps for the handler.
+// read reads the body to its end, or until there are more than most bytes. It keeps the bytes for the handler.
 func (f *facts) read(most int64) error {
 	if f.whole || f.unread != nil {
 		return f.unread

@@ -99,6 +99,6 @@ func (c *conn) CloseWrite() error {
 	return http.ErrNotSupported
 }
 
-// NetConn returns the connection below, as that of [crypto/tls.Conn] does. What is done to it, the loss of the lock can't
-// prevent.
+// NetConn returns the connection below, as that of [crypto/tls.Conn] does. The loss of the lock does not end reads and
+// writes on that.
 func (c *conn) NetConn() net.Conn { return c.Conn }

@@ -28,7 +28,7 @@ func (c *config) roots() keyexpr.Roots {
 	return all
 }
 
-// facts is what one request can tell, each prepared when it is asked for.
+// facts are those of one request, each prepared at its first use.
 type facts struct {
 	*config
 	plan   *plan
@@ -191,7 +191,7 @@ func (f *facts) formValues() (url.Values, error) {
 // binds reports whether the handler may bind a body of any type in place of a form.
 func (f *facts) binds() bool { return f.view.Bind && f.r.Method != http.MethodGet }
 
-// single returns the only value. Of several, the handler may use the first, the last or all, so none can be the key.
+// single returns the only value. The handler may use the first of several, the last or all, so none can be the key.
 func single(where, name string, values []string) (string, bool, error) {
 	switch len(values) {
 	case 0:

@@ -95,10 +95,10 @@ func (r *jsonReader) value() (any, error) {
 	return token, err
 }
 
-// object refuses names that encoding/json would store in one field of a struct, the same name included: the key must not be taken
-// from the one and the handler work on the other. Of two values of one name, encoding/json keeps the last, but puts two objects together,
-// and takes null for nothing at all, unless the field is a pointer. A name that the template uses, and that is there in other letters
-// only, encoding/json would find: it is an error in the place of a value.
+// object refuses names that encoding/json would store in one field of a struct, the same name included: the key must
+// not be taken from the one and the handler work on the other. encoding/json keeps the last of two values of one name,
+// but puts two objects together, and takes null for nothing at all, unless the field is a pointer. It would also find a
+// name that the template uses and that is there in other letters only: such a name is an error in the place of a value.
 func (r *jsonReader) object() (any, error) {
 	members, seen := make(map[string]any), make(map[string]bool)
 	for r.More() {

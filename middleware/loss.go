@@ -77,11 +77,11 @@ func (w *writer) lossLocked() error {
 	return w.lost
 }
 
-// enforceLocked sets the deadlines that the state of w asks for. It is called again whenever that state changes, as the server
-// lifts deadlines on its own, such as when a connection is hijacked.
+// enforceLocked sets the deadlines that the state of w requires. It is called again whenever that state changes, as the
+// server lifts deadlines on its own, such as when a connection is hijacked.
 //
-// After a loss, the client is to see that the response has an end, but not its own. An error may be told in full, and what was
-// not begun is yet to be decided. The server itself may read, too, before it sends the header.
+// After a loss, the client must see that the response has an end, but not its own. An error may go out in full, and a
+// response that was not begun is still open. The server itself may read, too, before it sends the header.
 func (w *writer) enforceLocked() {
 	begun, failed := w.phase != holding, w.status >= http.StatusBadRequest
 	reads := w.hijacked || w.reads
@@ -185,7 +185,7 @@ func (u *upload) Read(p []byte) (int, error) {
 }
 
 // cut breaks off a response that was begun, so that it can't pass for complete. A write deadline in the past does that
-// even where a recovery middleware would swallow the panic. What the client has read already can't be taken back.
+// even where a recovery middleware would swallow the panic. The client keeps the bytes that it has read already.
 //
 // It reports false if only a panic can do that.
 func (w *writer) cut(err error) bool {

@@ -1,5 +1,5 @@
-// Package middleware puts a guard in front of a net/http handler: the lock's key comes from the request, and what
-// goes wrong becomes a response.
+// Package middleware puts a guard in front of a net/http handler: the lock's key comes from the request, and a
+// failure becomes a response.
 //
 //	var settle = guard.Must(guard.New(locker,
 //		guard.Name("order.settle"),
@@ -25,7 +25,7 @@
 //	method, host            the host is in lower case and without a port
 //	route                   the pattern of the route without its method: /orders/{id}
 //
-// The key is made of what the handler sees, or the request is refused. A name that the request has twice (query, header,
+// The key is made of the values that the handler sees, or the request is refused. A name that the request has twice (query, header,
 // cookie, form) could mean one value to the key and another to the handler. So could a name of the body that is spelt in other
 // letters, a form beside the query ([QueryOnly]), and a body whose type is not that of JSON ([BodyIsJSON]). A path value is taken
 // without escapes. docs/security.md has a table of readers.
@@ -69,13 +69,13 @@
 //
 // [Status] changes the numbers. Bodies are problem details (RFC 9457) and name the guard, never the key; see [Problem]
 // and [Respond]. They have the headers that were set in front of the guard. A handler that answers 4xx or 5xx has failed, or says so
-// by [Failed]: its event is an error, and a guard.HoldAtLeast gives the lock back at once. Its response stays as it is. What
-// was held back of one goes with a panic, so that recovery further out can answer. For guards of the service layer, whose errors a handler gets back, [Answer]
+// by [Failed]: its event is an error, and a guard.HoldAtLeast gives the lock back at once. Its response stays as it is. A panic
+// drops the part that was held back, so that recovery further out can answer. For guards of the service layer, whose errors a handler gets back, [Answer]
 // answers by the same table.
 //
 // Where a newer request takes the place of one whose handler runs ([guard.Replace]), the handler's context ends, and so do its
 // reads of the body or of a hijacked connection, with an error that matches [guard.ErrReplaced]: the newer request waits for it
-// to return. What it writes still reaches the client.
+// to return. Its output still reaches the client.
 //
 // A client that hangs up while it waits leaves the line, and its handler does not run. There is nobody to answer: a
 // bare 503 is recorded for logs, and for a client that is still there because the server itself ended the context.
@@ -191,7 +191,7 @@ type middleware struct {
 	reported sync.Map // the routes of which a routeError was logged
 }
 
-// wrap puts the guard in front of next. Of nothing it makes nothing, which the router refuses at start.
+// wrap puts the guard in front of next. It returns nil for nil, which the router refuses at start.
 func (m *middleware) wrap(next http.Handler) http.Handler {
 	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
 		return nil

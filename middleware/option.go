@@ -122,8 +122,8 @@ func BodyLimit(n int64) Option {
 // the lock is taken.
 //
 // Most guards need no option: without one, a guard that waits reads bodies ahead that come over HTTP/1 and announce a
-// length of up to 64 KiB, unless the client wants to be told to send it (Expect: 100-continue), and at most that much of them.
-// For one that is switched off, or to shadow mode, nothing is read ahead.
+// length of up to 64 KiB, and at most that much of them. It reads none that the client waits to send (Expect:
+// 100-continue). A guard that is switched off, or to shadow mode, reads nothing ahead.
 func ReadAhead() Option { return optionFunc(func(c *config) { c.ahead = readAll }) }
 
 // Stream reads no body ahead. The handler gets it as it comes, and a client that hangs up while it waits may stay

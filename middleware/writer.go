@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 )
 
-// What is kept of a response until the lock was given back, in bytes. Where nothing can be flushed, nobody can tell whether the client has
-// a byte of what was written, and more is kept.
+// heldBack and heldUnflushed are how much of a response is kept until the lock was given back, in bytes. Where nothing
+// can be flushed, nobody can say whether the client has a byte of it, and more is kept.
 const (
 	heldBack      = 4 << 10
 	heldUnflushed = 1 << 20

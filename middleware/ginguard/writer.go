@@ -15,7 +15,7 @@ import (
 
 var errWritten = errors.New("ginguard: response body already written")
 
-// writer is gin's ResponseWriter for the handlers behind a guard. What they write goes to the writer of package
+// writer is gin's ResponseWriter for the handlers behind a guard. Their output goes to the writer of package
 // middleware, which may hold it back, and from there to gin's own.
 type writer struct {
 	gin.ResponseWriter

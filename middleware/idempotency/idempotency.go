@@ -1,5 +1,5 @@
-// Package idempotency has a request that a client sends again answered by what came of the first one, after the IETF draft "The
-// Idempotency-Key HTTP Header Field".
+// Package idempotency answers a request that a client sends again with the outcome of the first one, after the IETF
+// draft "The Idempotency-Key HTTP Header Field".
 //
 //	var pay = guard.Must(guard.New(client, guard.Name("order.pay"), guard.Key("pay:#{idempotency}")))
 //
@@ -10,8 +10,9 @@
 //
 //	Idempotency-Key: "8e03978e-40d5-43e8-bc93-6894a57f9324"
 //
-// The handler runs under the guard. Before it runs, a record of the request is begun in a [Store]; after it, its answer is stored
-// there. Who sends the request again gets that answer, byte for byte, with the header Idempotency-Replayed: true.
+// The handler runs under the guard. Before it runs, a record of the request is begun in a [Store]; after it, its answer
+// is stored there. A client that sends the request again gets that answer, byte for byte, with the header
+// Idempotency-Replayed: true.
 //
 // # The rule
 //
@@ -19,9 +20,9 @@
 // again: it is not stored, and the handler runs again. So an answer 500 must mean that the work may be done once more, and an answer 429 needs
 // its Retry-After. An error that is answered further out, such as one in gin's c.Errors, counts as a 500; see [middleware.Failed].
 //
-// Where there is no answer to trust, the record stays begun, and a repeat is told that the outcome is unknown. So it is after a panic, a
-// lost lock, the death of the process, or a client that went away before the handler had begun to answer or while it streamed (it had
-// flushed). With [Repeatable], the handler runs again instead.
+// Where there is no answer to trust, the record stays begun, and a repeat gets the answer that the outcome is unknown.
+// So it is after a panic, a lost lock, the death of the process, or a client that went away before the handler had
+// begun to answer or while it streamed (it had flushed). With [Repeatable], the handler runs again instead.
 //
 // # Answers
 //
@@ -36,8 +37,8 @@
 //	answer over 1 MiB        409   [ErrTooLarge]; the first answer has Idempotency-Stored: false, if its size is known when it begins
 //	store out of reach       503   [ErrStore], with Retry-After; nothing ran
 //
-// All others are those of package middleware, as are the form of the errors and [middleware.Respond], for which there is [With]. A lost
-// lock is one of them: the client is told, and its repeat that the outcome is unknown.
+// All others are those of package middleware, as are the form of the errors and [middleware.Respond], for which there
+// is [With]. A lost lock is one of them: the client learns of it, and from its repeat that the outcome is unknown.
 //
 // # The key of the guard
 //
@@ -182,7 +183,8 @@ func (k *keeper) check(bad bool, format string, args ...any) {
 	}
 }
 
-// wrap puts the guard in front of next. What package middleware refuses to guard, it refuses here: nothing, and an http.TimeoutHandler.
+// wrap puts the guard in front of next. It refuses the handlers that package middleware refuses: nil, and an
+// http.TimeoutHandler.
 func (k *keeper) wrap(next http.Handler) http.Handler {
 	plain := k.guarded(next)
 	if _, refuses := plain.(http.HandlerFunc); plain == nil || refuses {

@@ -68,7 +68,8 @@ func (k *keeper) fail(w http.ResponseWriter, r *http.Request, err error) {
 	k.answer(w, r, &refusal{p})
 }
 
-// respond is the Respond of the guard, which says of a busy lock what that means here. A limit or a rate that is used up is told as it is.
+// respond is the Respond of the guard, which says what a busy lock means here. A limit or a rate that is used up keeps
+// its answer.
 func (k *keeper) respond(w http.ResponseWriter, r *http.Request, p middleware.Problem) {
 	e, ok := errors.AsType[*guard.Error](p.Err)
 	if ok && errors.Is(e.Err, guard.ErrBusy) && !e.Rate && e.Level == "" && requestOf(r.Context()) != nil {

@@ -24,7 +24,7 @@ type recorder struct {
 	status           int         // 0 until chosen
 	header           http.Header // of names, as they were then
 	length           string      // as it was declared
-	again            bool        // the client is asked to come again
+	again            bool        // the answer asks the client to come again
 	written          int
 	body             []byte
 	flushed, errored bool

@@ -40,7 +40,7 @@ type Record struct {
 	Owner string
 	// Status is that of the answer, and 0 as long as there is none.
 	Status int
-	// Header has those headers of the answer that are repeated, and Body its body. Who gets them must not change them.
+	// Header has those headers of the answer that are repeated, and Body its body. A reader must not change them.
 	Header http.Header
 	Body   []byte
 	// TooLarge says that the body was too large to be kept.
@@ -127,8 +127,9 @@ type Redis struct {
 // NewRedis returns a Redis that stores by rdb, which the caller closes. Its keys begin with prefix, such as "shop:": services that share a
 // Redis need different ones, or one caller could not use a key for both. A redis.Ring is refused, as it moves keys when a server is down.
 //
-// How long a Redis that does not answer holds requests up is a matter of rdb's timeouts and retries; set ContextTimeoutEnabled, so that they end
-// with their context. What got no answer may be asked again, so retries do no harm. A user of Redis needs these:
+// The timeouts and retries of rdb decide how long a Redis that does not answer holds requests up; set
+// ContextTimeoutEnabled, so that they end with their context. A question without an answer may be repeated, so retries
+// do no harm. A user of Redis needs these:
 //
 //	~shop:* +evalsha +eval +hmget +hset +del +pexpire
 func NewRedis(rdb redis.UniversalClient, prefix string) (*Redis, error) {

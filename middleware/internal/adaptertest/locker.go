@@ -27,7 +27,7 @@ func Losing(ctx context.Context, r lock.Request) (lock.Hold, error) {
 	return guardtest.New(guardtest.LostUnnoticed()).Acquire(ctx, r)
 }
 
-// Busy is held for another remaining by a call of this process, of which clients are told nothing.
+// Busy is held for another remaining by a call of this process. Clients must learn nothing of that call.
 func Busy(remaining time.Duration) Locker {
 	return func(context.Context, lock.Request) (lock.Hold, error) {
 		return nil, &lock.BusyError{Remaining: remaining, Here: true, Holder: `guard "internal.job"`, Elsewhere: "internal.job, by hand"}
