@@ -23,15 +23,17 @@ var (
 	// ErrUnsupported says that a Locker does not have the requested Kind, or can't give it beside the kind that is held,
 	// which is a *KindError. Retrying can't help.
 	ErrUnsupported = errors.New("lock: kind not supported")
-	// ErrRefused says that the lock service has answered, and refuses for good: the key holds something else, the user has
-	// no permission, the credentials are wrong, or the service does not know the command. That is a fault of the program or
-	// of its configuration and no outage: nobody should wait for its end, or go on without the lock. What passes by itself,
-	// such as a service that is short of memory, starts or has lost its master, is an outage and no refusal.
+	// ErrRefused says that the lock service has answered, and refuses for good: the key holds something else, the user
+	// has no permission, the credentials are wrong, or the service does not know the command. That is a fault of the
+	// program or of its configuration and no outage: nobody should wait for its end, or go on without the lock. A state
+	// that passes by itself, such as a service that is short of memory, starts or has lost its master, is an outage and
+	// no refusal.
 	ErrRefused = errors.New("lock: refused by the lock service")
-	// ErrOverload says that an outage is the caller's own: so much was asked at once that there was no connection in time.
+	// ErrOverload says that an outage is the caller's own: it sent so much at once that there was no connection in
+	// time.
 	ErrOverload = errors.New("lock: too many calls at once")
-	// ErrReplaced says that a newer call came for the same key. It is the cause with which a turn ends; see the method Replace
-	// at [Locker]. It does not match ErrLost: what the call holds, it holds until it releases it.
+	// ErrReplaced says that a newer call came for the same key. It is the cause with which a turn ends; see the method
+	// Replace at [Locker]. It does not match ErrLost: the call holds its locks until it releases them.
 	ErrReplaced = errors.New("lock: replaced by a newer call")
 )
 
@@ -48,8 +50,8 @@ type BusyError struct {
 	// Here says that a holder of the lock is a call of this process, which took it by the same Locker. Where it is false, the holder
 	// may be anybody, or have gone in the meantime.
 	Here bool
-	// Holder is the Request.Holder of that call, or empty if it gave none. Of several calls, it is one that is Related, or else any
-	// that gave one.
+	// Holder is the Request.Holder of that call, or empty if it gave none. If there are several calls, it is that of a
+	// Related one, or else of any that gave one.
 	Holder string
 	// Level is the key that was full, of a Request with Levels or a Rate: one of the levels, or Key.
 	Level string

@@ -44,8 +44,8 @@ import (
 //     one question. If the Wait of the first request is 0, it takes all or none, and ErrBusy says that one of them is busy. Otherwise it takes
 //     those that come before the first that is. An Acquire of one of them, as requested and under the context reserved, gets it
 //     without asking; n is how many, from the first one on, nobody has to wait for. The caller calls leave when it has acquired what it
-//     wants: that gives back the rest. What can't be taken together is not counted, and an Acquire says why.
-//   - Peek(ctx context.Context, r Request) error returns what an Acquire of r that does not wait would return now, and nil if
+//     wants: that gives back the rest. Locks that can't be taken together do not count, and an Acquire says why.
+//   - Peek(ctx context.Context, r Request) error returns the result that an Acquire of r without waiting would have now, nil if
 //     it would get the lock. It takes nothing.
 //   - Serves(k Kind) error returns nil if there are locks of that kind, and otherwise the error that each Acquire would return, which matches
 //     ErrUnsupported. It asks nobody, so a guard can refuse at start.

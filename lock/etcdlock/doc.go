@@ -9,9 +9,9 @@
 //
 // # The line
 //
-// A lock is a line of keys below its own key. Whoever wants the lock puts a key there; the oldest one holds it, by the revision at which
-// it was created. A waiter watches the next older key and nothing else, so a release wakes one waiter. This makes each lock a fair one:
-// first come, first served, whichever process comes.
+// A lock is a line of keys below its own key. A call that wants the lock puts a key there; the oldest one holds it, by
+// the revision at which it was created. A waiter watches the next older key and nothing else, so a release wakes one
+// waiter. This makes each lock a fair one: first come, first served, whichever process comes.
 //
 // All kinds but lock.Spin stand in that line. A reader waits for those ahead who are no readers, and a permit is held by the first Limit
 // entries; those who wait for one hear of each release. The revision is the fencing token.

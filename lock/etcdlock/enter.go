@@ -33,7 +33,7 @@ func (s *store) Enter(ctx context.Context, e *leases.Entry, d time.Duration) (le
 	}
 }
 
-// waitInLine returns when e holds the lock. It was asked at that time whether it does.
+// waitInLine returns when e holds the lock. asked is when the question was sent that has shown that.
 func (s *store) waitInLine(ctx context.Context, e *leases.Entry, r *record, d time.Duration) (asked time.Time, err error) {
 	var v *view
 	var x verdict

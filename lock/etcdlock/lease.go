@@ -22,8 +22,8 @@ import (
 type lease struct {
 	id      int64
 	seconds int64         // asked for
-	ttl     time.Duration // granted: more, if etcd's minimum is more
-	since   time.Time     // before the question was asked whose answer was the ttl
+	ttl     time.Duration // granted: longer, if etcd's minimum is longer
+	since   time.Time     // before the question was sent whose answer was the ttl
 }
 
 func (l *lease) rest(now time.Time) time.Duration { return l.since.Add(l.ttl).Sub(now) }
@@ -98,7 +98,7 @@ func (s *store) revoke(ctx context.Context, id int64) error {
 	return err
 }
 
-// drop revokes leases that no key needs, in the background. What fails ends by itself.
+// drop revokes leases that no key needs, in the background. A lease that it can't revoke ends by itself.
 func (s *store) drop(leases ...int64) {
 	if len(leases) == 0 {
 		return
@@ -142,7 +142,7 @@ func (s *spares) put(l *lease) bool {
 	return true
 }
 
-// take returns a lease that was asked for with so many seconds, or nil.
+// take returns a lease that was requested with so many seconds, or nil.
 func (s *spares) take(seconds int64) *lease {
 	now := time.Now()
 	s.mu.Lock()

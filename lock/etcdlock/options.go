@@ -41,13 +41,13 @@ func ID(prefix string) Option { return optionFunc(func(s *settings) { s.id = pre
 // election timeouts, which is 2s by default. The default is DefaultWatchdog.
 func Watchdog(d time.Duration) Option { return optionFunc(func(s *settings) { s.watchdog = d }) }
 
-// Timeout bounds how long etcd may stay silent before the operation fails. It should be longer than an election, so that a change of the
-// leader is no outage. Within it, a question without an answer is asked again, in general of another member, after a third of it. The
-// default is DefaultTimeout or, if that is less, the watchdog's.
+// Timeout bounds how long etcd may stay silent before the operation fails. It should be longer than an election, so
+// that a change of the leader is no outage. Within it, a question without an answer is repeated after a third of it, in
+// general to another member. The default is DefaultTimeout or, if that is less, the watchdog's.
 func Timeout(d time.Duration) Option { return optionFunc(func(s *settings) { s.timeout = d }) }
 
-// Poll sets how often a waiter looks at its line although nothing was heard of it, in case that its watch is stuck. It is also the
-// longest pause between two renewals of its place. The default is DefaultPoll; less than 10ms is refused.
+// Poll sets how often a waiter looks at its line without a message about it, in case that its watch is stuck. It is
+// also the longest pause between two renewals of its place. The default is DefaultPoll; less than 10ms is refused.
 func Poll(d time.Duration) Option { return optionFunc(func(s *settings) { s.poll = d }) }
 
 func newSettings(opts []Option) (settings, error) {

@@ -67,7 +67,7 @@ func (r *record) put(l *lease) clientv3.Op {
 	return clientv3.OpPut(r.key(), r.value, clientv3.WithLease(clientv3.LeaseID(l.id)))
 }
 
-// grant returns what is left of the lease since the question was asked that has shown that r holds the lock.
+// grant returns the rest of the lease, counted from the question that has shown that r holds the lock.
 func (r *record) grant(since time.Time) leases.Grant {
 	return leases.Grant{Lease: r.lease().rest(since), Since: since, Token: r.created}
 }
@@ -121,8 +121,8 @@ func (s *store) txn(ctx context.Context, r *record, build func(clientv3.Txn) cli
 	return resp, err
 }
 
-// Take implements leases.Store. It puts the key if the line would let it hold the lock at once. What it has read of the line is the
-// condition: nothing was put since.
+// Take implements leases.Store. It puts the key if the line would let it hold the lock at once, on the condition that
+// nothing was put since it has read the line.
 func (s *store) Take(ctx context.Context, e *leases.Entry, d time.Duration) (leases.Grant, error) {
 	asked := time.Now()
 	if err := s.fits(e); err != nil {

@@ -63,8 +63,8 @@ func (s *store) watch(ctx context.Context, r *record, v *view, x verdict, limit 
 	return s.open(ctx, r.dir+x.behind, v.rev, func(*clientv3.Event) bool { return true }), nil
 }
 
-// watchPermits is for an entry that waits for a permit. Whoever is ahead may be the one who leaves, so it hears of all that leave, and
-// counts until there can be room.
+// watchPermits is for an entry that waits for a permit. Any of those ahead may be the one that leaves, so it hears of
+// all that leave, and counts until there can be room.
 func (s *store) watchPermits(ctx context.Context, r *record, v *view, limit int) (*watch, error) {
 	ahead, err := s.ahead(ctx, r, v.rev)
 	if err != nil {

@@ -109,7 +109,7 @@ const (
 	latest      = 5 * time.Minute // for requests that are late
 )
 
-// remove starts to tidy e, for which a lease of d was asked. It returns at once.
+// remove starts to tidy e, which was requested with a lease of d. It returns at once.
 func (l *Locker) remove(e *Entry, d time.Duration, doubt bool) {
 	now := time.Now()
 	t := &tidy{l: l, e: e, pause: firstTidy, until: now, last: now.Add(max(d, l.watchdog) + latest)}

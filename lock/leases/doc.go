@@ -1,7 +1,7 @@
-// Package leases makes a [lock.Locker] out of a service that keeps leases: who has what, and until when. It is for the author
-// of a Locker. A [Store] says how the service takes, extends and frees one entry; everything that such Lockers have in
-// common is here: owners and re-entry, contexts that end in time, renewal, extension, the wait, and what is to be done when an
-// answer is lost.
+// Package leases makes a [lock.Locker] out of a service that keeps leases: who has what, and until when. It is for the
+// author of a Locker. A [Store] says how the service takes, extends and frees one entry; everything that such Lockers
+// have in common is here: owners and re-entry, contexts that end in time, renewal, extension, the wait, and the way to
+// proceed when an answer is lost.
 //
 //	type store struct{ db *mydb.Client }
 //
@@ -21,9 +21,10 @@
 //
 // # Who decides that a lock is lost
 //
-// The clock of the process does. An entry is good until the lease ends that the service granted last, counted from before it was
-// asked, less a margin for timers, clocks and the work itself. Renewal begins when a third of the lease has passed, so that the other
-// two thirds are there for an outage. When the service answers that the entry is gone, the stay is lost at once.
+// The clock of the process does. An entry is good until the lease ends that the service granted last, counted from
+// before the question, less a margin for timers, clocks and the work itself. Renewal begins when a third of the lease
+// has passed, so that the other two thirds are there for an outage. When the service answers that the entry is gone,
+// the stay is lost at once.
 //
 // # Questions without an answer
 //

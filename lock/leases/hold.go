@@ -102,10 +102,10 @@ func (h *hold) Keep(ctx context.Context, d time.Duration) error {
 	return h.stay.extend(ctx, d)
 }
 
-// finish ends h for its holder, who keeps it for d if it is to be kept, or says why it had ended before.
+// finish ends h for its holder, and in the state kept keeps it for d. The error says why h had ended before.
 func (h *hold) finish(state holdState, d time.Duration) (after, error) {
 	s := h.stay
-	s.tick() // what is over by the clock is lost, also if nobody has noticed yet
+	s.tick() // a hold that is over by the clock is lost, also if nobody has noticed yet
 	h.l.mu.Lock()
 	defer h.l.mu.Unlock()
 	switch h.state {

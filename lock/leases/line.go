@@ -253,7 +253,8 @@ func (c *claim) queue(ctx context.Context, q Queue) (*hold, error) {
 // over reports whether the claim has waited for as long as it was ready to.
 func (c *claim) over() bool { return !c.end.IsZero() && !time.Now().Before(c.end) }
 
-// silence returns when a service counts as out that was heard last at since, or has been asked since then and never answered.
+// silence returns when a service counts as out. It answered last at since or, if answered is false, was first asked
+// then.
 func (c *claim) silence(since time.Time, answered bool) time.Time {
 	last := since.Add(c.l.timeout)
 	switch {

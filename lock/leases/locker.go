@@ -57,8 +57,8 @@ func (l *Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 	return h.public(), nil
 }
 
-// Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock, as [lock.Locker] says.
-// It matches ErrUnsupported if the service can't be asked that.
+// Peek returns the result that an Acquire of r without waiting would have now, and nil if it would get the lock, as
+// [lock.Locker] says. It matches ErrUnsupported if the service has no such question.
 func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
 	p, ok := l.store.(Peeker)
 	if !ok {
@@ -75,7 +75,7 @@ func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
 	return l.busy(ctx, r.Key, 0, err)
 }
 
-// valid returns why r can't be had with ctx, whoever holds the lock.
+// valid returns why no Acquire of r with ctx can succeed, whoever holds the lock.
 func (l *Locker) valid(ctx context.Context, r lock.Request) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (l *Locker) entry(r lock.Request) *Entry {
 	return &Entry{Key: r.Key, Kind: r.Kind, Limit: r.Limit, ID: l.id + rand.Text(), turn: make(chan struct{}, 1)}
 }
 
-// leaseOf returns the lease with which the service is asked for r.
+// leaseOf returns the lease that the Locker requests for r.
 func (l *Locker) leaseOf(r lock.Request) time.Duration {
 	d := cmp.Or(r.Lease, l.watchdog)
 	if r.MaxHold > 0 {

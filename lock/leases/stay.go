@@ -41,7 +41,8 @@ func margin(lease time.Duration) time.Duration {
 	return max(min(lease/20, time.Second), lease/2000, min(lease/4, least))
 }
 
-// admit makes a stay of the grant g, which was asked for at asked with a lease of d. It returns nil if that is over already.
+// admit makes a stay of the grant g, which was requested at asked with a lease of d. It returns nil if that is over
+// already.
 func (l *Locker) admit(ctx context.Context, e *Entry, r lock.Request, g Grant, asked time.Time, d time.Duration) *hold {
 	h := l.newHold(ctx, r)
 	if !l.begin(h, e, g, asked, d) {
@@ -89,7 +90,7 @@ func (s *stay) askedLocked(full time.Time) {
 	}
 }
 
-// lastsLocked notes that the entry does not end before full. What is known already stays true.
+// lastsLocked notes that the entry does not end before full. A later time that is known already stays.
 func (s *stay) lastsLocked(full time.Time, margin time.Duration) {
 	if full.After(s.full) {
 		s.full = full
@@ -101,7 +102,7 @@ func (s *stay) lastsLocked(full time.Time, margin time.Duration) {
 
 func (s *stay) goodLocked(now time.Time) bool { return now.Before(s.until) }
 
-// addLocked makes h a hold of s. Its times count from start: for the first one, that is when the entry was asked for.
+// addLocked makes h a hold of s. Its times count from start: for the first one, that is the time of the request.
 func (s *stay) addLocked(h *hold, start time.Time) {
 	h.stay, h.start = s, start
 	r := h.r
@@ -185,8 +186,8 @@ func (s *stay) tick() {
 	s.close(ended, then)
 }
 
-// sleptLocked reports whether the machine was suspended since the last grant for so long that the entry has to be asked for. The
-// monotonic clock, by which leases are counted here, stood still then.
+// sleptLocked reports whether the machine was suspended since the last grant for so long that the service must be asked
+// about the entry. The monotonic clock, by which leases are counted here, stood still then.
 func (s *stay) sleptLocked(now time.Time) bool {
 	return len(s.holds) > 0 && suspension(s.l.origin, now)-s.asleep > s.l.watchdog/3
 }
@@ -197,7 +198,7 @@ func suspension(a, b time.Time) time.Duration {
 	return b.Round(0).Sub(a.Round(0)) - b.Sub(a)
 }
 
-// expireLocked ends the holds that are over by the clock, and returns those whose contexts are to be cancelled.
+// expireLocked ends the holds that are over by the clock, and returns those whose contexts the caller must cancel.
 func (s *stay) expireLocked(now time.Time) (ended []*hold, then after) {
 	for _, h := range slices.Clone(s.holds) {
 		reason := h.reason

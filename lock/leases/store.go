@@ -12,8 +12,8 @@ import (
 // call may be lost, and any request may arrive late, after newer ones: so no call may shorten a lease that an earlier one may have
 // granted, except Free, after which nobody relies on the entry.
 //
-// Their errors are those of package lock: ErrBusy, ErrNotHeld, ErrRefused and ErrUnsupported, also wrapped. Any other error
-// is an outage: the service may have done what it was asked, or may still do it.
+// Their errors are those of package lock: ErrBusy, ErrNotHeld, ErrRefused and ErrUnsupported, also wrapped. Any other
+// error is an outage: the service may have done the work, or may still do it.
 type Store interface {
 	// Take gives e its key for d from now on, if nobody is in the way. It answers ErrBusy otherwise, best as a *lock.BusyError
 	// with the Remaining time, or a *lock.KindError if the holders have another family of kinds. A Take that returns one of
@@ -39,7 +39,7 @@ type Queue interface {
 	Enter(ctx context.Context, e *Entry, d time.Duration) (Grant, error)
 }
 
-// Watcher is a Store that is told when a key may have become free.
+// Watcher is a Store that can notify waiters when a key may have become free.
 type Watcher interface {
 	Store
 	// Watch returns a channel that gets a value when the key may have become free, and a function that ends that. A
@@ -56,17 +56,17 @@ type Downgrader interface {
 	Downgrade(ctx context.Context, e *Entry) error
 }
 
-// Peeker is a Store that can be asked without taking anything.
+// Peeker is a Store that can look at a key without taking anything.
 type Peeker interface {
 	Store
-	// Peek returns what a Take of an entry of that key, kind and limit would, and takes nothing.
+	// Peek returns the error that a Take of an entry of that key, kind and limit would, and takes nothing.
 	Peek(ctx context.Context, e *Entry) error
 }
 
 // Grant is the yes of a Store.
 type Grant struct {
-	// Lease is how long the entry lasts if it is not renewed; 0 is what was asked for. A service with a coarse clock may grant
-	// more, and one that bounds leases less.
+	// Lease is how long the entry lasts if it is not renewed; 0 is the lease that was requested. A service with a
+	// coarse clock may grant more, and one that bounds leases less.
 	Lease time.Duration
 	// Since is when the question was sent whose answer proves the Lease; zero is when Take was called. A Queue renews the entries
 	// of those who wait by itself, and has to set it.

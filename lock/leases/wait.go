@@ -14,7 +14,7 @@ import (
 type place struct {
 	stays []*stay
 	line  queue.Queue[*waiter]
-	// What is known of the service is true for all who wait.
+	// The state of the service, which is the same for all who wait.
 	known  time.Time // when it was last known that the lock was held: the service said so, or a stay of this process ended
 	silent time.Time // since when questions have had no answer, if there is an outage or one is open
 	outage error     // the last one since the service has answered

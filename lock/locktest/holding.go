@@ -27,7 +27,8 @@ var held = []promise{
 		s.notLost(h)
 	}},
 
-	// Of several releases, as of a deferred one and one by hand, one does it and the others fail.
+	// One of several releases, such as a deferred one and one by hand, succeeds, and the others
+	// fail.
 	{"a hold is released once", func(s *scene) {
 		h := s.acquire(s.Context(), s.own(lock.Request{}))
 		var done atomic.Int64
@@ -57,7 +58,7 @@ var held = []promise{
 		s.free(next)
 	}},
 
-	// The work is asked to stop, but the lock protects it until it says that it has stopped.
+	// The work should stop, but the lock protects it until it says that it has stopped.
 	{"a hold outlives the context of its request", func(s *scene) {
 		ctx, cancel := context.WithCancelCause(s.Context())
 		h := s.acquire(ctx, s.own(lock.Request{}))

@@ -147,7 +147,7 @@ var nesting = []promise{
 		}
 	}},
 
-	// What remains of the outer hold is not longer than what the nested one asked for.
+	// The outer hold lasts no longer than the lease that the nested one has requested.
 	{"the end of a nested lease frees the lock", func(s *scene) {
 		outer := s.acquire(s.Context(), s.own(lock.Request{}))
 		inner := s.acquire(context.WithoutCancel(outer.Context()), s.own(lock.Request{Lease: lease}))

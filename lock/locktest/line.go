@@ -9,7 +9,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// wait starts a call that waits in line for a lock that is not to be had.
+// wait starts a call that waits in line for a lock that others hold.
 func (s *schedule) wait() {
 	w := &waiter{under: s.place(), r: s.request(s.rand.IntN(keysPerSchedule), choose(s, s.kinds))}
 	if w.r.Wait = -1; !s.waits || s.model.admit(w.under, w.r).outcome != busy {

@@ -182,7 +182,8 @@ type peeker interface {
 	Peek(ctx context.Context, r lock.Request) error
 }
 
-// foretold checks that Peek returns what an Acquire of r does. What that gets is released.
+// foretold checks that Peek returns the result of an Acquire of r. It releases the lock that this
+// gets.
 func (s *scene) foretold(ctx context.Context, r lock.Request) {
 	s.Helper()
 	said := s.locker.(peeker).Peek(ctx, r)

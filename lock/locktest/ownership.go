@@ -58,7 +58,7 @@ var ownership = []promise{
 		s.free(inner)
 	}},
 
-	// Whoever is in line waits for the outer call, so an inner call behind them would wait for itself.
+	// A call in line waits for the outer call, so an inner call behind it would wait for itself.
 	{"re-entry passes the queue", func(s *scene) {
 		outer := s.acquire(s.Context(), s.own(lock.Request{}))
 		next := s.inLine(s.Context(), s.rival(lock.Request{}))

@@ -61,7 +61,8 @@ var levels = []promise{
 		s.passes(s.level("", 1), bob, ann)
 	})},
 
-	// Whoever waits has nothing meanwhile, whichever level comes free first. Those behind it that need no other level go on.
+	// A call that waits has nothing meanwhile, whichever level comes free first. Those behind it that need no other
+	// level go on.
 	{"a wait for one level holds nothing of the others", leveled(func(s *scene) {
 		a, b := s.level("a", 1), s.level("b", 1)
 		inA, inB := s.acquire(s.Context(), permit(0, a)), s.acquire(s.Context(), permit(0, b))
@@ -91,7 +92,7 @@ var levels = []promise{
 		})(s)
 	})},
 
-	// Each key of a call is re-entered by itself. What was taken together with it may last as long as that.
+	// Each key of a call is re-entered by itself. A key that was taken together with it may last as long as that.
 	{"a nested call re-enters what its ancestors hold", leveled(func(s *scene) {
 		a, b, c := s.level("a", 1), s.level("b", 1), s.level("c", 1)
 		outer := s.acquire(s.Context(), permit(0, a, b))
@@ -145,13 +146,13 @@ func permit(wait time.Duration, levels ...lock.Level) lock.Request {
 	return lock.Request{Key: levels[0].Key, Kind: lock.Permit, Limit: levels[0].Limit, Levels: levels[1:], Wait: wait}
 }
 
-// passes checks that the levels can be had at once.
+// passes checks that the levels are free.
 func (s *scene) passes(levels ...lock.Level) {
 	s.Helper()
 	s.release(s.acquire(s.Context(), permit(0, levels...)))
 }
 
-// full checks that r can't be had at once, because of this level, or of the rate if that is empty.
+// full checks that r is busy because of this level, or of the rate if that is empty.
 func (s *scene) full(level string, r lock.Request) lock.BusyError {
 	s.Helper()
 	busy := s.start(s.Context(), r).busy()

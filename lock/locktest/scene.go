@@ -114,7 +114,7 @@ func (s *scene) busy(ctx context.Context) {
 	s.start(ctx, s.rival(lock.Request{})).fails(lock.ErrBusy)
 }
 
-// refused checks that r can't be had beside the scene's kind, however long it would wait, and that the error names both
+// refused checks that r is refused beside the scene's kind, however long it would wait, and that the error names both
 // kinds. Services that can't distinguish the kinds of a family name any of it.
 func (s *scene) refused(ctx context.Context, r lock.Request) {
 	s.Helper()
@@ -192,7 +192,7 @@ func (s *scene) alive(c contextual, what string) {
 	}
 }
 
-// together calls f in n goroutines at once and waits for all. What f returns fails the test.
+// together calls f in n goroutines at once and waits for all. An error of f fails the test.
 func (s *scene) together(n int, f func(i int) error) {
 	s.Helper()
 	results := make(chan error, n)

@@ -17,7 +17,7 @@ func (s *schedule) enter(u under, r lock.Request) {
 	start, from := time.Now(), time.Now()
 	hold, err := s.try(u, r)
 	for want.outcome == enters && errors.Is(err, lock.ErrBusy) && time.Since(start) < s.suite.patience {
-		// What was lost may stay in the way until the end of its lease, and a release may be on its way.
+		// A lost hold may stay in the way until the end of its lease, and a release may be on its way.
 		<-time.After(2 * time.Millisecond)
 		from = time.Now()
 		hold, err = s.try(u, r)
@@ -40,7 +40,7 @@ func (s *schedule) enter(u under, r lock.Request) {
 	}
 }
 
-// tooSlow reports whether a hold may have ended by itself before to, be it the one that was asked for at from.
+// tooSlow reports whether a hold may have ended by itself before to, including the one that was requested at from.
 func (s *schedule) tooSlow(from, to time.Time, r lock.Request) bool {
 	var alone model
 	asked := alone.add(under{}, r, nil, 0, from, to)

@@ -11,7 +11,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// givenBack is how a hold ended that was not lost, or whose holder was told of the loss.
+// givenBack is the end of a hold that was not lost, or whose holder already knows of the loss.
 var givenBack = new(lock.LostError)
 
 // hold is a request from its arrival on: first perhaps in line, then holding, then ended.
@@ -81,10 +81,10 @@ func (h *hold) claim(key string) *claim {
 	return nil
 }
 
-// counts reports whether h takes from a rate. What re-enters does not.
+// counts reports whether h takes from a rate. A re-entry does not.
 func (h *hold) counts() bool { return h.r.Rate != lock.Rate{} && h.first.stay == nil }
 
-// public is what the caller of Acquire gets.
+// public is the hold that the caller of Acquire gets.
 func (h *hold) public() lock.Hold {
 	if h.r.Kind == lock.Fenced {
 		return fencedHold{h}

@@ -33,10 +33,11 @@ var (
 // and Write are one lock to it. Create a Locker with New; it needs no closing, and memory goes only to keys that are held, and
 // to those of which a permit was given within the interval of a Rate.
 //
-// Each key of a Permit with Levels is re-entered by itself: what an ancestor of the call holds, as its Key or as a level, is not taken
-// again, and the others are. Who waits stands in the line of one key that is full, by the time of arrival. When it is the first there
-// and the key has room, but another one is full, it moves to the line of that one: behind those who arrived before it, and ahead of
-// those who came later. A call that re-enters its Key takes nothing from the Rate.
+// Each key of a Permit with Levels is re-entered by itself: keys that an ancestor of the call holds, as its Key or as a
+// level, are not taken again, and the others are. A call that waits stands in the line of one key that is full, by the
+// time of arrival. When it is the first there and the key has room, but another one is full, it moves to the line of
+// that one: behind those who arrived before it, and ahead of those who came later. A call that re-enters its Key takes
+// nothing from the Rate.
 type Locker struct {
 	mu      sync.Mutex
 	keys    map[string]*entry // those with a hold
@@ -163,8 +164,8 @@ func (l *Locker) arrive(h *hold, above []*hold, take bool) (w *waiter, f *refusa
 	return w, nil, nil
 }
 
-// obstacle returns where h has to wait now, if it came by itself or is w, the first in a line. It returns nil if h can have all that it
-// wants, and an error if it must not even wait. The stays that h re-enters are noted in its claims.
+// obstacle returns where h has to wait now, if it came by itself or is w, the first in a line. It returns nil if h can
+// have all that it wants, and an error if it must not even wait. It notes the stays that h re-enters in h's claims.
 func (l *Locker) obstacle(h *hold, above []*hold, w *waiter) (gate, error) {
 	for c := range h.claims {
 		if err := c.join(l.keys[c.Key], above); err != nil {

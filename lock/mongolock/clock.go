@@ -11,11 +11,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 )
 
-// believed is how long it is believed what the server's clock said once; a busy lock is asked about more often than that.
+// believed is how long an answer about the server's clock counts; calls ask about a busy lock more often than that.
 const believed = time.Minute
 
-// clock is what is known about the server's. It serves the rests that busy callers are told; a question that needs the time gets
-// what read returns.
+// clock is an estimate of the server's. It serves the remaining times in the errors of busy callers; a question that
+// needs the time uses the result of read.
 type clock struct {
 	admin *mongo.Database
 	old   atomic.Bool // the server has no hello, but isMaster

@@ -18,7 +18,7 @@ const (
 	fieldToken = "token"
 )
 
-// fields are all that is asked for.
+// fields are all fields that questions return.
 var fields = bson.D{{Key: fieldUntil, Value: 1}, {Key: fieldBy, Value: 1}, {Key: fieldToken, Value: 1}}
 
 // tokenless matches documents that nobody counts in, so that they may go.

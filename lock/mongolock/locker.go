@@ -16,7 +16,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock/leases"
 )
 
-// Collection is the name that ShedLock gives to its collection if it is not told another one.
+// Collection is the name that ShedLock gives to its collection by default.
 const Collection = "shedLock"
 
 // Locker is a [lock.Locker] on a collection. Create one with [New]. It is safe for concurrent use and needs no closing; the client
@@ -29,8 +29,9 @@ type Locker struct {
 
 var _ lock.Locker = (*Locker)(nil)
 
-// New returns a Locker on the documents of coll, which need not exist yet. It asks the server nothing: its errors are mistakes in the
-// options. A collection or a server that won't do is told by the first Acquire, with lock.ErrRefused; [Locker.Check] tells it before.
+// New returns a Locker on the documents of coll, which need not exist yet. It asks the server nothing: its errors are
+// mistakes in the options. The first Acquire reports a collection or a server that won't do, with lock.ErrRefused;
+// [Locker.Check] reports it before.
 func New(coll *mongo.Collection, opts ...Option) (*Locker, error) {
 	if coll == nil {
 		return nil, errors.New("mongolock: no collection")

@@ -88,7 +88,7 @@ func (s *store) take(ctx context.Context, q question) (document, error) {
 	if !errors.Is(err, mongo.ErrNoDocuments) {
 		return doc, err
 	}
-	// MongoDB always has a document to return. SecantusDB has none if two upserts met, and may have done what it was asked.
+	// MongoDB always has a document to return. SecantusDB has none if two upserts met, and may have made ours.
 	found, err := s.find(ctx, bson.D{{Key: "_id", Value: q.id}})
 	if err == nil && found == nil {
 		err = &lock.BusyError{} // held by the other one, who has gone
@@ -119,7 +119,8 @@ func (s *store) busy(ctx context.Context, until time.Time) error {
 	return &lock.BusyError{Remaining: s.clock.rest(until)}
 }
 
-// Extend implements [leases.Store]. It never revives a document that has expired: somebody may be told that the lock is free.
+// Extend implements [leases.Store]. It never revives a document that has expired: somebody may know the lock to be
+// free.
 func (s *store) Extend(ctx context.Context, e *leases.Entry, d time.Duration) (time.Duration, error) {
 	ctx = plainContext(ctx)
 	q, err := s.ask(ctx, e, d)

@@ -12,7 +12,7 @@
 //
 // # Peers
 //
-// An option says whose locks these are. What it writes was read in the sources of the version that stands at the option, and is tested
+// An option says whose locks these are. Its format was read in the sources of the version that stands at the option, and is tested
 // with that library in a process of its own: the Go libraries in the module interop, the Java ones in redisson/interop.
 //
 //	option             library                               key in Redis                  value              a release
@@ -29,24 +29,24 @@
 // All of them compare the value before they release or renew, with one exception: a ShedLock provider in Java that is not built with
 // safeUpdate(true). See [ShedLock].
 //
-// Any string under the key is a lock of somebody, until its time to live is over. What a program left that had used SETNX without an
-// expiry has none, and keeps everybody out until it is deleted.
+// Any string under the key is a lock of somebody, until its time to live is over. A program that used SETNX without an
+// expiry may have left one without an end, which keeps everybody out until it is deleted.
 //
 // # What it guarantees
 //
 //	fault                          what happens
 //	the holder crashes             the lock ends with its lease: [Watchdog], 30s, or that of the request
-//	the holder is stopped          others get the lock after its lease. The holder is told when it runs again, which is too late if its
+//	the holder is stopped          others get the lock after its lease. The holder learns it when it runs again, which is too late if its
 //	                               work does not look at its context; there is no fencing token
 //	the network is cut, or         the hold's context ends before the lease that Redis has granted is over. The local monotonic clock
 //	Redis is silent                decides, less a margin of a twentieth of the lease, at most a second
-//	an answer is lost              it is asked again; all scripts are safe to repeat. What an Acquire that failed may have taken is freed
+//	an answer is lost              the question is repeated, which all scripts allow. A lock that a failed Acquire may have taken is freed
 //	                               in the background
 //	Redis restarts                 with appendfsync always, holders and waiters go on. Without persistence the locks are gone: their
-//	                               holders are told with the next renewal, after a third of the lease, and others may be in until then
+//	                               holders learn it with the next renewal, after a third of the lease, and others may be in until then
 //	the master fails               a lock that no replica had is gone, as after a restart. Waiters go on waiting
 //	the clock of Redis steps       forward, locks end early by as much, as after a restart; back, they last longer
-//	somebody deletes the key,      the holder is told with the next renewal, and its Release returns lock.ErrLost
+//	somebody deletes the key,      the holder learns it with the next renewal, and its Release returns lock.ErrLost
 //	or writes over it
 //
 // Where two holders at a time must never be, let the resource check a fencing token; package redisson has them.
@@ -64,6 +64,7 @@
 // server is down, and so is a wrapper that may send a script twice. A lock on several independent servers, as redsync has with several
 // pools, is not served.
 //
-// A user needs the keys, and evalsha, eval, get, set, del, pexpire, pttl and type; with RedisLockRegistry also its channels, and
-// publish, subscribe, unsubscribe and ping. What Redis refuses for good matches lock.ErrRefused; nobody waits for it.
+// A user needs the keys, and evalsha, eval, get, set, del, pexpire, pttl and type; with RedisLockRegistry also its
+// channels, and publish, subscribe, unsubscribe and ping. A permanent refusal by Redis matches lock.ErrRefused; nobody
+// waits for its end.
 package setnxlock

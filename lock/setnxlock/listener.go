@@ -11,12 +11,12 @@ import (
 const (
 	// linger is how long, at least, a channel stays subscribed after its last ear has gone: the next one may be near.
 	linger = 250 * time.Millisecond
-	// subscribeTimeout bounds one attempt to subscribe. Who waits polls meanwhile.
+	// subscribeTimeout bounds one attempt to subscribe. A waiter polls meanwhile.
 	subscribeTimeout = 3 * time.Second
 )
 
-// listener hears what is announced on channels. It has one connection and one goroutine of its own, and none of them while nobody
-// listens.
+// listener receives the messages on channels. It has one connection and one goroutine of its own, and none of them
+// while nobody listens.
 type listener struct {
 	rdb redis.UniversalClient
 
@@ -116,14 +116,14 @@ func (l *listener) run() {
 	}
 }
 
-// call ignores errors: go-redis remembers what is to be subscribed, and tries again with the next connection.
+// call ignores errors: go-redis remembers the channels to subscribe, and tries again with the next connection.
 func call(f func(context.Context, ...string) error, names []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), subscribeTimeout)
 	defer cancel()
 	_ = f(ctx, names...)
 }
 
-// wanted returns the channels that are to be subscribed, and notes that they are.
+// wanted returns the channels that are not subscribed yet, and marks them as subscribed.
 func (l *listener) wanted() (names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -73,7 +73,7 @@ func (a answer) gone(err error) error {
 	return err
 }
 
-// milliseconds rounds up, so that no lease is shorter than what was asked for.
+// milliseconds rounds up, so that no lease is shorter than requested.
 func milliseconds(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
@@ -81,7 +81,7 @@ func milliseconds(d time.Duration) int64 {
 // single is a command that go-redis does not repeat: ask does, because it has to know that an earlier attempt may have run.
 type single struct{ *redis.Cmd }
 
-// NoRetry is asked by go-redis.
+// NoRetry keeps go-redis from repeating the command by itself.
 func (single) NoRetry() bool { return true }
 
 const firstPause, longestPause = 5 * time.Millisecond, 200 * time.Millisecond

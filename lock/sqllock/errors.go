@@ -14,12 +14,12 @@ import (
 type class int
 
 const (
-	outage      class = iota // what was asked may have been done, or not
+	outage      class = iota // the statement may have run, or not
 	refusal                  // nobody should wait: a fault of the program or of the database's setup
 	conflict                 // nothing was done, because others were at the row
 	duplicate                // nothing was done, as the name has a row already
 	wrongServer              // nothing was done: the connection leads to a server that can't be written, or is not ready
-	closing                  // the connection ends; what was asked may have been done, or not
+	closing                  // the connection ends; the statement may have run, or not
 )
 
 // class finds out what err means by the code that the database gave it.

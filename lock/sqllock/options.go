@@ -65,8 +65,9 @@ func NameLength(n int) Option { return optionFunc(func(s *settings) { s.nameLeng
 // are then one lock: they exclude each other, and a call that holds one waits in vain for the other.
 func CaseInsensitive() Option { return optionFunc(func(s *settings) { s.caseInsensitive = true }) }
 
-// Listen has waiters hear of releases, in place of finding out by polling alone. It is for PostgreSQL, and needs the trigger of
-// schema/postgres_notify.sql, which CreateTable makes if this option is there. The trigger tells of ShedLock's releases as well.
+// Listen wakes waiters by messages about releases, in place of polling alone. It is for PostgreSQL, and needs the
+// trigger of schema/postgres_notify.sql, which CreateTable makes if this option is there. The trigger also fires for
+// ShedLock's releases.
 //
 // A message costs PostgreSQL a lock over the whole database while the transaction commits, so a table with thousands of releases a second
 // does better without. Polling goes on beside it: give [Poll] more than its default.
@@ -144,7 +145,7 @@ func hostname() string {
 	return name[:min(len(name), longestHolder)]
 }
 
-// leaseOptions are what package leases is told.
+// leaseOptions are the options for package leases.
 func (s *settings) leaseOptions() []leases.Option {
 	kinds := []lock.Kind{lock.Exclusive, lock.Spin}
 	reason := "a row has one holder, and no line in which others wait"

@@ -14,8 +14,8 @@ import (
 	"github.com/latchkey-go/latchkey/lock/leases"
 )
 
-// store is the table as package leases wants it. What it does to a row is one statement of its own transaction, so it needs nothing of
-// a connection and works behind a pooler.
+// store is the table as package leases wants it. It changes a row by one statement of its own transaction, so it needs
+// nothing of a connection and works behind a pooler.
 type store struct {
 	db *sql.DB
 	*dialect

@@ -126,7 +126,7 @@ func (s *store) ready(ctx context.Context) (*facts, error) {
 	return s.learn(ctx)
 }
 
-// learn asks for the table. What was known before stays if that fails: there may be holds.
+// learn reads the properties of the table. If that fails, the earlier ones stay: there may be holds.
 func (s *store) learn(ctx context.Context) (*facts, error) {
 	var f *facts
 	_, err := s.do(ctx, func(c *sql.Conn) (err error) {

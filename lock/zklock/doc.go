@@ -20,11 +20,12 @@
 //
 // # The end of a lock
 //
-// A lock ends with the session of the process that holds it, for which the servers have to be silent for the session's timeout. The
-// context of a hold ends earlier: as soon as the session can't be proven to live on. The proofs are writes that most servers have
-// confirmed. What the client library believes does not count, nor does what a server says that may be cut off from the others. A process
-// that can't reach ZooKeeper is told after some two thirds of the timeout.
+// A lock ends with the session of the process that holds it, for which the servers have to be silent for the session's
+// timeout. The context of a hold ends earlier: as soon as the session can't be proven to live on. The proofs are writes
+// that most servers have confirmed. The client library's own view does not count, nor does that of a server that may be
+// cut off from the others. A process that can't reach ZooKeeper learns of the loss after some two thirds of the
+// timeout.
 //
-// Request.Lease and Keep are kept by the process itself, which deletes the node at the end. If it crashes, its locks end with its
-// session, that may be later than the lease, or earlier than what was kept.
+// The process itself enforces Request.Lease and Keep, and deletes the node at the end. If it crashes, its locks end
+// with its session, which may be later than the lease, or earlier than the Keep.
 package zklock

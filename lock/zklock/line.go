@@ -18,11 +18,13 @@ const (
 	markWrite  = "__WRIT__"
 )
 
-// lastSequence is where a line ends. The counter of ZooKeeper is a signed number of 32 bits that wraps, and names are compared as
-// text by others, so the order would be lost. What is left of the range is for those who come at the same time, and for peers.
+// lastSequence is where a line ends. The counter of ZooKeeper is a signed number of 32 bits that wraps, and others
+// compare names as text, so the order would be lost. The rest of the range is for those who come at the same time, and
+// for peers.
 const lastSequence = math.MaxInt32 - 1<<20
 
-// spent is from where on whoever leaves an empty line removes the parent, with which the counter begins again.
+// spent is the number from which on a node that leaves an empty line removes the parent, with which the counter begins
+// again.
 const spent = 1 << 30
 
 // member is a node in line.

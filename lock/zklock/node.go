@@ -187,8 +187,8 @@ func (st *store) makeParents(path string) error {
 	return refusal("create the parents of a lock", err)
 }
 
-// makeParent makes one container. Servers before 3.5 don't know containers, and even end the session that asks for one. They are asked
-// only once.
+// makeParent makes one container. Servers before 3.5 don't know containers, and even end the session that wants one.
+// The store tries that only once.
 func (st *store) makeParent(path string) error {
 	if st.old.Load() {
 		return errOld
@@ -204,9 +204,9 @@ func (st *store) makeParent(path string) error {
 // unimplemented is what the library makes of a code that it has no error for.
 const unimplemented = "unknown error: -6"
 
-// find returns the names of the nodes of this entry that there are. What was sent for them before
-// has arrived by then: it came through the same connection, or through one that the leader takes nothing from anymore, and a sync
-// brings the server up to the leader.
+// find returns the names of the nodes of this entry that there are. Earlier requests for them have arrived by then:
+// they came through the same connection, or through one that the leader takes nothing from anymore, and a sync brings
+// the server up to the leader.
 func (n *node) find() (names []string, err error) {
 	s := n.st.s
 	if _, _, err := query(s, read, func(c *zk.Conn) (string, error) { return c.Sync(n.dir) }); err != nil {

@@ -4,24 +4,25 @@ import "time"
 
 // proof knows until when the session can't have expired, whatever the client library believes.
 //
-// The leader of the ensemble decides about that. It ends a session that it has not heard of for the negotiated timeout T, counted on
-// its own monotonic clock and rounded up. What a client sends is heard of
+// The leader of the ensemble decides about that. It ends a session that it has not heard of for the negotiated timeout
+// T, counted on its own monotonic clock and rounded up. A client's request is heard of
 //
 //   - at once by a single server, or by a leader to which the client is connected;
 //   - with the next ping of the leader by another server, which the leader sends each half tick and which asks for all sessions
 //     that have sent something. A tick is half of the least timeout that servers grant, so half a tick is no more than T/4.
 //
-// An answer to a read says nothing about the leader: a server that is cut off from it goes on answering for some time. A write is
-// answered once most servers have it, through a leader that still is one and that still knows the session. So a write that was sent at
-// w and answered proves that the leader has heard of all that was answered before w - T/4 on the same connection, or of the handshake
-// of this connection, for which it is always asked. If the latest of these was sent at a, the session lives until a + T. That is still
-// true if another leader comes after w, because a new leader begins to count anew.
+// An answer to a read says nothing about the leader: a server that is cut off from it goes on answering for some time.
+// A write is answered once most servers have it, through a leader that still is one and that still knows the session.
+// So a write that was sent at w and answered proves two things: the leader has heard of all requests that were answered
+// before w - T/4 on the same connection, and of the handshake of this connection, which always goes to it. If the
+// latest of these was sent at a, the session lives until a + T. That is still true if another leader comes after w,
+// because a new leader begins to count anew.
 //
-// Both ends are measured by the clock of the process, and what is measured by the leader lies between them.
+// Both ends are measured by the clock of the process, and the leader's measurement lies between them.
 type proof struct {
 	timeout  time.Duration // T
 	attached time.Time     // when the handshake of the connection was sent
-	touches  []touch       // what was answered on it, the last ones
+	touches  []touch       // the answered requests on it, the last ones
 	until    time.Time
 }
 

@@ -66,7 +66,8 @@ func ask[T any](ctx context.Context, s *Session, q question, op func(*zk.Conn) (
 	}
 }
 
-// prove writes, to have the session confirmed. What it writes is that the root of the tree is there, so it leaves nothing.
+// prove writes, to have the session confirmed. The write only checks that the root of the tree is there, so it leaves
+// nothing.
 func prove(c *zk.Conn) (struct{}, error) {
 	_, err := c.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
 	return struct{}{}, err

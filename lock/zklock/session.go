@@ -76,8 +76,9 @@ type Session struct {
 	asked      time.Time          // since when a question is open, or no server has answered it; zero after an answer
 }
 
-// Connect begins a session with any of the servers, each a "host:port". It returns at once: while no server can be reached, locks can't
-// be had, which is an outage. Its errors are mistakes, or names that can't be resolved. Close ends the session.
+// Connect begins a session with any of the servers, each a "host:port". It returns at once: while no server can be
+// reached, taking a lock fails as in an outage. Its errors are mistakes, or names that can't be resolved. Close ends
+// the session.
 func Connect(servers []string, opts ...SessionOption) (*Session, error) {
 	s := &Session{set: sessionSettings{timeout: DefaultSessionTimeout, dial: net.DialTimeout},
 		closed: make(chan struct{}), ready: make(chan struct{}), nodes: make(map[*node]struct{})}
@@ -114,7 +115,7 @@ func Connect(servers []string, opts ...SessionOption) (*Session, error) {
 	return s, nil
 }
 
-// silence is the library's log. What is worth saying is in our errors.
+// silence is the library's log. Our errors say what is worth saying.
 type silence struct{}
 
 func (silence) Printf(string, ...any) {}

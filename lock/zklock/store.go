@@ -84,7 +84,7 @@ func (st *store) Enter(ctx context.Context, e *leases.Entry, _ time.Duration) (l
 	}
 }
 
-// patience is after what time a waiter looks again, whether or not it was told to.
+// patience is after what time a waiter looks again without a message.
 func (st *store) patience() time.Duration {
 	_, _, timeout := st.s.state()
 	return timeout
@@ -198,8 +198,8 @@ func (v view) wait(ctx context.Context, s *Session, d time.Duration) error {
 	}
 }
 
-// grant makes a Grant of a view from the front of the line. Its lease begins at since, and is that of the session, whatever was asked
-// for: a node has none of its own.
+// grant makes a Grant of a view from the front of the line. Its lease begins at since, and is that of the session,
+// whatever the request: a node has none of its own.
 func (n *node) grant(ctx context.Context, v view, since time.Time) (leases.Grant, error) {
 	until, err := n.confirmed(ctx)
 	return leases.Grant{Lease: lease(since, until), Token: v.token}, err
@@ -279,7 +279,7 @@ func (n *node) at(path string) bool {
 	return n.path == path && n.leaving == nil
 }
 
-// Free takes e out of line. What is to be kept stays until the Locker calls again, or the session ends.
+// Free takes e out of line. With a keep, it stays until the Locker calls again, or the session ends.
 func (st *store) Free(ctx context.Context, e *leases.Entry, keep time.Duration) error {
 	if keep > 0 {
 		_, err := st.Extend(ctx, e, keep)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// wire is a connection to a server. The client library keeps to itself what the server has granted, and when it was asked for that; so
-// the wire reads along in the handshake, which is the first thing that each side sends. Its methods are called as those of any
-// connection; the handshake is over before two goroutines use it.
+// wire is a connection to a server. The client library keeps to itself what the server has granted, and when the
+// question for that was sent; so the wire reads along in the handshake, which is the first thing that each side sends.
+// Its methods are called as those of any connection; the handshake is over before two goroutines use it.
 type wire struct {
 	net.Conn
 	patience time.Duration // with a server that takes connections, but does not answer

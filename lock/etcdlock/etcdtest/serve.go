@@ -17,7 +17,7 @@ const (
 	readyLine = "ready"
 )
 
-// setup is what a member is told.
+// setup is the configuration of a member.
 type setup struct {
 	Name, Dir                     string
 	ClientURL, ListenURL, PeerURL string
