@@ -14,10 +14,12 @@ const (
 	askPatience = 500 * time.Millisecond
 )
 
-// mayAsk reports whether a text is one as Redis has it in its keys. Of others, which are not shown, a filter would tell that they are there.
+// mayAsk reports whether a text is one as Redis has it in its keys. A filter for a text that is not shown would reveal
+// that the key is there.
 func (h *handler) mayAsk(text string) bool { return text != "" && h.whole(pastedKey(text)) }
 
-// ask is what the filter of open pages has from Redis: nil while it may not ask, and while the list has all locks. One asks at a time.
+// ask returns the feed of a filter of open pages: nil while it may not ask Redis, and while the list has all locks. One
+// asks at a time.
 func (h *handler) ask(text string) *feed[*listState] {
 	f, _ := h.asks.LoadOrStore(text, &feed[*listState]{
 		read: func(ctx context.Context, last *listState, publish func(*listState)) (*listState, time.Duration) {
@@ -46,8 +48,8 @@ func (s *listState) enough() bool {
 // unglob has a text match itself in a pattern of Redis.
 var unglob = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`)
 
-// askFor reads the lock with a key, and those whose keys begin with it. Of more than mostAsked, or where there is no time for all, total is
-// one more than the rows.
+// askFor reads the lock with a key, and those whose keys begin with it. If there are more than mostAsked, or there is
+// no time for all, total is one more than the rows.
 func (h *handler) askFor(ctx context.Context, r *reading, key string) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

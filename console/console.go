@@ -26,8 +26,9 @@ type inspector interface {
 	Frees(ctx context.Context, n int) ([]redisson.Freed, error)
 }
 
-// New returns the console of client's Redis, and of the guards in registry, which may be nil. It starts nothing: Redis is
-// asked while somebody looks, and there is nothing to close. A guard that is switched by hand has a timer until that ends. The error is a nil client or a nil option.
+// New returns the console of client's Redis, and of the guards in registry, which may be nil. It starts nothing: it
+// asks Redis while somebody looks, and there is nothing to close. A guard that is switched by hand has a timer until
+// that ends. The error is a nil client or a nil option.
 func New(client *redisson.Client, registry *guard.Registry, opts ...Option) (http.Handler, error) {
 	if client == nil {
 		return nil, errors.New("console: nil client")
@@ -63,7 +64,7 @@ type handler struct {
 	keys     *seal
 	forms    *forms
 	list     *feed[*listState]
-	asks     sync.Map   // of filters, by text: what Redis is asked for them
+	asks     sync.Map   // of filters, by text: their answers from Redis
 	asking   sync.Mutex // for one at a time
 	locks    lockFeeds
 	switches switches

@@ -23,10 +23,10 @@
 // # Freeing a lock
 //
 // The link leads to a page that shows who holds the lock, and asks for a reason. Its form is a POST behind
-// [http.CrossOriginProtection], and carries a ticket that is good once, for ten minutes, for this lock and these holders: one
-// that is forged, sent again or late frees nothing, and neither does one for a lock that has another holder by now. Each lock
-// that was freed is logged with who and why, and is given to [OnFree]. The holder is told, as [redisson.Client.ForceUnlock]
-// says.
+// [http.CrossOriginProtection], and carries a ticket that is good once, for ten minutes, for this lock and these
+// holders: one that is forged, sent again or late frees nothing, and neither does one for a lock that has another
+// holder by now. The console logs each lock that was freed with who and why, and calls [OnFree]. The holder is
+// notified, as [redisson.Client.ForceUnlock] says.
 //
 // # Switching a guard
 //
@@ -37,17 +37,20 @@
 //
 // # What it costs
 //
-// Redis is asked only while somebody looks, and all who look at the same thing share what it answers: at most five questions a second
-// for an open page, beside those with SCAN. The list is found by a search, as [redisson.Client.Objects] does it: three scripts with SCAN
-// for each 1,000 keys in Redis, and few others, as the scripts for a hundred locks travel together and count as one. Between two searches
-// there are two seconds at least and nine times as long as one took; meanwhile, if that is long, the locks that are known are read again every
-// two seconds. The more questions a reading takes, the longer it rests: four of them are worth a second, as with very many locks, or in a
-// cluster, of which each master is asked. Of more than 20,000 locks the list keeps those with waiters and the oldest, and a filter asks Redis for the
-// others, by the beginning of their keys, where [ShowKeys] shows these whole. An open page of a lock asks twice a second. The page of the guards asks nothing.
+// The console asks Redis only while somebody looks, and all who look at the same thing share the answers: at most five
+// questions a second for an open page, beside those with SCAN. The list is found by a search, as
+// [redisson.Client.Objects] does it: three scripts with SCAN for each 1,000 keys in Redis, and few others, as the
+// scripts for a hundred locks travel together and count as one. Between two searches there are two seconds at least and
+// nine times as long as one took; meanwhile, if that is long, the locks that are known are read again every two
+// seconds. The more questions a reading takes, the longer it rests: four of them are worth a second. There are many of
+// them with very many locks, or in a cluster, whose masters are all asked. If there are more than 20,000 locks, the
+// list keeps those with waiters and the oldest. A filter asks Redis for the others, by the beginning of their keys,
+// where [ShowKeys] shows these whole. An open page of a lock asks twice a second. The page of the guards asks nothing.
 //
 // # In the browser
 //
-// Pages are made by the server and work without JavaScript; with it they are live, by server-sent events, until they are
-// paused. They load nothing from elsewhere, and their links are relative: the last element of the path alone says what is
-// wanted. A server that shuts down ends their streams, as far as the handler can see the server in the request's context.
+// Pages are made by the server and work without JavaScript; with it they are live, by server-sent events, until they
+// are paused. They load nothing from elsewhere, and their links are relative: the last element of the path alone names
+// the page. A server that shuts down ends their streams, as far as the handler can see the server in the request's
+// context.
 package console

@@ -72,7 +72,8 @@ func (h *handler) confirmPage(w http.ResponseWriter, r *http.Request) {
 	h.confirm(w, r, http.StatusOK, key, confirmBody{})
 }
 
-// confirm shows who holds the lock now, and asks whether to free it. What the visitor wrote before is in b.
+// confirm shows who holds the lock now, and asks whether to free it. b has the text that the visitor wrote
+// before.
 func (h *handler) confirm(w http.ResponseWriter, r *http.Request, status int, key string, b confirmBody) {
 	ctx, cancel := context.WithTimeout(r.Context(), freeTimeout)
 	defer cancel()

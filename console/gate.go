@@ -52,7 +52,7 @@ func (h *handler) admit(r *http.Request) error {
 	return local(r)
 }
 
-// proxied are headers that a proxy adds. What comes through one comes from elsewhere, whatever the address.
+// proxied are headers that a proxy adds. A request through one comes from elsewhere, whatever the address.
 var proxied = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"}
 
 // local reports why r does not come from this machine. The name that it asks for counts, too: the page of a stranger's site

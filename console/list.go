@@ -27,7 +27,8 @@ type listBody struct {
 	Total, Listed     int // locks, and those of them that are kept
 	Matching          int
 
-	// What a filter has from Redis, of keys that begin with a text; empty if it did not ask.
+	// Begin is the text for which a filter asks Redis; empty if it did not ask. Got and the
+	// flags are about its answer.
 	Begin               string
 	Got                 int
 	Asking, Cut, Failed bool

@@ -175,7 +175,8 @@ func (r *reading) add(o redisson.Object) {
 	}
 }
 
-// cut leaves those rows that are waited for most, and then the oldest. What was published has the others still.
+// cut leaves those rows that are waited for most, and then the oldest. The state that was published has the others
+// still.
 func (r *reading) cut() {
 	rows := slices.Clone(r.next.rows)
 	slices.SortFunc(rows, func(a, b row) int {

@@ -10,7 +10,7 @@ import (
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
-// An Option changes one thing about a console. Of several of one kind, the last wins.
+// An Option changes one thing about a console. The last of several of one kind wins.
 type Option interface{ apply(*config) }
 
 type optionFunc func(*config)
@@ -37,16 +37,17 @@ func Authorize(check func(*http.Request) error) Option {
 	return optionFunc(func(c *config) { c.authorize = check })
 }
 
-// AllowFree lets those free locks by hand for whom check returns nil; it is asked after Authorize. Without it, or with a
-// nil check, nobody can: the console only shows. The error is logged and not shown.
+// AllowFree lets those free locks by hand for whom check returns nil; it is called after Authorize. Without it, or with
+// a nil check, nobody can: the console only shows. The error is logged and not shown.
 func AllowFree(check func(*http.Request) error) Option {
 	return optionFunc(func(c *config) { c.allowFree = check })
 }
 
-// AllowSwitch lets those switch guards by hand for whom check returns nil; it is asked after Authorize. It is about guards whose declaration says
-// switchable, as for [guard.Registry.Switch], in this process only: off, to shadow mode, or on. Each is switched for a time of at most 24 hours, after
-// which it has the mode that it had before, unless it was switched otherwise meanwhile. Without AllowSwitch, or with a nil check, nobody can. The
-// error is logged and not shown.
+// AllowSwitch lets those switch guards by hand for whom check returns nil; it is called after Authorize. It is about
+// guards whose declaration says switchable, as for [guard.Registry.Switch], in this process only: off, to shadow mode,
+// or on. Each is switched for a time of at most 24 hours, after which it has the mode that it had before, unless it was
+// switched otherwise meanwhile. Without AllowSwitch, or with a nil check, nobody can. The error is logged and not
+// shown.
 func AllowSwitch(check func(*http.Request) error) Option {
 	return optionFunc(func(c *config) { c.allowSwitch = check })
 }
@@ -74,11 +75,11 @@ type Freed struct {
 	Key string
 	// Object is what was there before: who held it, and who waited.
 	Object redisson.Object
-	// Who did it, as the option Who says or, without that, as they wrote themselves; Remote is the address of their request.
+	// Who did it, as the option Who says or, without that, as the form says; Remote is the address of their request.
 	Who, Remote string
 	// Reason is what they gave as the reason.
 	Reason string
-	// Time is when.
+	// Time is when the lock was freed.
 	Time time.Time
 	// Err is nil if the lock was freed. Otherwise Redis did not answer, and the lock may have been freed or not.
 	Err error
@@ -92,10 +93,10 @@ func OnFree(f func(ctx context.Context, freed Freed)) Option {
 
 // Switched is the account of a guard that was switched by hand, or back when the time of that was over.
 type Switched struct {
-	// Guard is its name. Who switched it, as the option Who says or, without that, as they wrote themselves; Remote is the address of their
-	// request, and Reason what they gave as the reason.
+	// Guard is its name. Who switched it, as the option Who says or, without that, as the form says; Remote is the
+	// address of their request, and Reason the reason in the form.
 	Guard, Who, Remote, Reason string
-	// Mode is what the guard was switched to, and Before the mode that it has again when the time is over.
+	// Mode is the mode to which the guard was switched, and Before the one that it has again when the time is over.
 	Mode, Before guard.Mode
 	// Time is when, and Until when it ends. That is zero where nothing ends, as the guard has the mode from before.
 	Time, Until time.Time

@@ -43,7 +43,8 @@ func Deadlock(ctx context.Context, inspect func(context.Context, string) (rediss
 	return circle(ctx, inspect, &o, []string{o.Key})
 }
 
-// circle follows those who hold o and wait for others. Who wants a permit is kept out only as long as all who have one wait.
+// circle follows those who hold o and wait for others. A caller that wants a permit is kept out only as long as all who
+// have one wait.
 func circle(ctx context.Context, inspect func(context.Context, string) (redisson.Object, error), o *redisson.Object, way []string) (found []string) {
 	for i := range o.Holders {
 		next := waitsOf(ctx, inspect, &o.Holders[i], way)

@@ -11,8 +11,8 @@ import (
 const (
 	mostStreams   = 64               // at once, of all pages; one more shows its page without a live view
 	streamBeat    = 15 * time.Second // between signs of life, so that a client that has gone is noticed
-	streamTimeout = 10 * time.Second // for a client to take what is sent
-	streamLife    = 5 * time.Minute  // then the browser comes again, and is asked anew who it is
+	streamTimeout = 10 * time.Second // for a client to take its events
+	streamLife    = 5 * time.Minute  // then the browser comes again, and authorizes itself anew
 )
 
 // streams counts those that are open.

@@ -176,12 +176,13 @@ func shortID(id string) string {
 // kinds are how the list calls what it finds.
 var kinds = [...]string{"plain", "fair", "fenced", "read", "write", "permit", "semaphore", "latch", "rate limiter"}
 
-// KindOf is the kind of what Redis has, in the words that declare one: plain, fair, fenced, read, write and permit, and semaphore, latch or rate limiter
-// for what has no such word. A fair lock for which nobody waits, and a spin lock, look as a plain one does. Of other keys, it is the text of their type.
+// KindOf returns the kind of an object in Redis, in the words that declare one: plain, fair, fenced, read, write and
+// permit. Without such a word it is semaphore, latch or rate limiter. A fair lock for which nobody waits, and a spin
+// lock, look as a plain one does. For other keys, it is the text of their type.
 func KindOf(o redisson.Object) string { return kindOf(&o) }
 
-// isFair reports whether who waits stands in the queue of a fair lock, which gives each a time; the others that wait are in the order in which they
-// are woken.
+// isFair reports whether the waiters stand in the queue of a fair lock, which gives each a time; other waiters are in
+// the order in which they are woken.
 func isFair(o *redisson.Object) bool { return len(o.Queue) > 0 && !o.Queue[0].Until.IsZero() }
 
 func kindOf(o *redisson.Object) string {
