@@ -10,8 +10,9 @@
 // HoldAtLeast keeps the lock after success, so that a machine whose clock is behind finds it held, too. It is to be shorter than the time
 // between two ticks. A job that fails frees the lock at once.
 //
-// Neither scheduler has a way to come later: what is refused waits for the next tick. Where the lock is lost, the context of the job ends; jobs
-// behind Wrapper and Locker have none, so prefer Job, and for gocron a guard.Job as the task:
+// Neither scheduler has a way to come later: a job that is refused waits for the next tick. Where the lock is lost, the
+// context of the job ends; jobs behind Wrapper and Locker have none, so prefer Job, and for gocron a guard.Job as the
+// task:
 //
 //	task := guard.Must(guard.Job(report, func(ctx context.Context) error { … }))
 //	s.NewJob(gocron.CronJob("0 * * * *", false), gocron.NewTask(task))
@@ -29,8 +30,9 @@ import (
 	"github.com/latchkey-go/latchkey/jobs/internal/job"
 )
 
-// Job is a job of robfig/cron that runs fn under g, whose key has no facts. ctx ends it: cancel it when the program ends, before or after
-// cron.Stop. What fn returns, and why it did not run, logger hears as an error; a nil logger is cron.DefaultLogger, and cron.DiscardLogger hears nothing.
+// Job is a job of robfig/cron that runs fn under g, whose key has no facts. ctx ends it: cancel it when the program
+// ends, before or after cron.Stop. logger gets the error of fn, or the reason why it did not run. A nil logger is
+// cron.DefaultLogger, and cron.DiscardLogger drops them.
 func Job(ctx context.Context, g *guard.Guard, logger cron.Logger, fn func(context.Context) error) (cron.Job, error) {
 	run, err := guard.Job(g, fn)
 	if err != nil {

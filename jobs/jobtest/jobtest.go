@@ -27,7 +27,7 @@ type Order struct {
 // State is what a runner says of a job.
 type State string
 
-// The states. A job that is to come again, or runs, is Pending.
+// The states. A job that runs, or will come again, is Pending.
 const (
 	Pending State = "pending"
 	Done    State = "done"

@@ -13,7 +13,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// Info is what keys know of a job as `job`: job.Kind, job.Queue, job.ID, job.Attempt. What a runner does not have is empty.
+// Info is a job's description, which keys know as `job`: job.Kind, job.Queue, job.ID, job.Attempt. A field that a
+// runner does not have is empty.
 type Info struct {
 	Kind, Queue, ID string
 	Attempt         int // the first is 1
@@ -75,7 +76,7 @@ func (r *Refused) Unwrap() error { return r.Err }
 func refuse(ctx context.Context, err error) error {
 	e, ok := errors.AsType[*guard.Error](err)
 	switch {
-	case !ok && errors.Is(ctx.Err(), context.Canceled): // it was told to end while it waited
+	case !ok && errors.Is(ctx.Err(), context.Canceled): // it was canceled while it waited
 		return &Refused{Err: err}
 	case !ok && ctx.Err() != nil: // its time was over while it waited
 		return &Refused{Err: err, After: leastAfter}
