@@ -20,7 +20,7 @@
 //
 //	func GuardSettle(locker lock.Locker, opts ...guard.Option) (func(ctx context.Context, id string) error, error)
 //
-// For an interface or a function that is not exported, neither is what is made of it.
+// The code for an interface or a function that is not exported is not exported either.
 //
 // # Run it
 //
@@ -32,27 +32,27 @@
 //
 //	//go:generate go run github.com/latchkey-go/latchkey/cmd/latchkey-gen@latest
 //
-// The arguments are packages as the go command names them, such as ./..., instead of that of the current folder. Commit what is
-// made. In CI,
+// The arguments are packages as the go command names them, such as ./..., instead of that of the current folder. Commit
+// the generated files. In CI,
 //
 //	go tool latchkey-gen -check ./...
 //
-// writes nothing, and exits with 1 if a file is not what the directives say. The compiler finds most of that, too: of an interface
-// with another method, GuardedOrders is none anymore. It can't see a directive that has changed.
+// writes nothing, and exits with 1 if a file does not follow its directives. The compiler finds most of that, too:
+// GuardedOrders no longer implements an interface that has another method. It can't see a directive that has changed.
 //
 // # What a directive says
 //
-// Behind the name and a blank stands the text of a struct tag of package guard, without quotes: the template of the key, and then
-// attributes behind semicolons. Package guard has the list of them; what a directive leaves open, the options of the constructor
-// say, and options are for all guards of a wrapper. A directive is one line, has no blank behind its slashes, and is the last of the
-// comment, where gofmt puts it.
+// Behind the name and a blank stands the text of a struct tag of package guard, without quotes: the template of the
+// key, and then attributes behind semicolons. Package guard has the list of them. The options of the constructor fill
+// in the attributes that a directive leaves open; they are for all guards of a wrapper. A directive is one line, has no
+// blank behind its slashes, and is the last of the comment, where gofmt puts it.
 //
-// The facts of templates and conditions are the arguments by their names, without the context: #{id}, #{req.Customer.ID},
-// when=cents > 0. An argument without a name is req if it is the only one. If the only argument is called req, tags of its
-// type say what the directive leaves open, as they do for guard.Func.
+// The facts of templates and conditions are the arguments by their names, without the context: #{id},
+// #{req.Customer.ID}, when=cents > 0. An argument without a name is req if it is the only one. If the only argument is
+// called req, tags of its type fill in the attributes that the directive leaves open, as they do for guard.Func.
 //
-// A guard is called Orders.Pay, or Settle, if there is no name=… in the directive. The option guard.Name gives those of one wrapper
-// another first part, for two that are in one Registry.
+// A guard is called Orders.Pay, or Settle, if there is no name=… in the directive. The option guard.Name gives the
+// guards of one wrapper another first part, for two wrappers that are in one Registry.
 //
 // # What can be guarded
 //
@@ -66,11 +66,12 @@
 //
 // # What is checked, and when
 //
-// When it runs, latchkey-gen makes each guard as the program will, against the types in the source: a typo, a key that is the
-// same for all requests, a field that is no key material, a method that can't be guarded, a directive where nothing can be, and
-// one that is misspelt are errors with a file, a line and what to write. Then no file is written. What would not compile is not
-// written, either. The constructor checks the same once more when the program starts, since options and overrides of a Registry
-// may change what is declared, and the type of a type parameter is known only then.
+// When it runs, latchkey-gen makes each guard as the program will, against the types in the source: a typo, a key that
+// is the same for all requests, a field that is no key material, a method that can't be guarded, a directive where
+// nothing can be, and one that is misspelt are errors with a file, a line and what to write. Then no file is written.
+// Code that would not compile is not written, either. The constructor checks the same once more when the program
+// starts, since options and overrides of a Registry may change the declaration, and the type of a type parameter is
+// known only then.
 //
 // # What it costs
 //
@@ -81,5 +82,5 @@
 //
 //	go test -run '^$' -bench Declared -benchmem github.com/latchkey-go/latchkey/guard
 //
-// Of memory, a call makes three pieces, those of its lock and key included, where Func makes five and Bind seventeen.
+// A call makes three pieces of memory, those of its lock and key included, where Func makes five and Bind seventeen.
 package main

@@ -114,7 +114,7 @@ func (a *app) reach(ctx context.Context) error {
 	return nil
 }
 
-// refusal marks what a plain client of Redis was told about its credentials: the locks' client does so by itself.
+// refusal marks an error about a plain Redis client's credentials: the locks' client does so by itself.
 func refusal(err error) error {
 	if reply.Classify(err).Refused {
 		return fmt.Errorf("%w: %w", lock.ErrRefused, err)

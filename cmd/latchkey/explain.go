@@ -25,7 +25,7 @@ type explanation struct {
 	Keys     []keyState `json:"keys"`
 }
 
-// keyState is a key, and what Redis knows of it if it was asked.
+// keyState is a key, and its state in Redis if that is known.
 type keyState struct {
 	Key       safe.String `json:"key"`
 	State     string      `json:"state,omitempty"` // free, held, or why that is not known

@@ -83,7 +83,7 @@ func plain(v any) any {
 // errObject says why a key is not shown: to hash, an object of JSON is a map, and a struct of the program another thing.
 var errObject = errors.New("the key depends on an object as a whole, such as by hash: in a program, the name of its type is a part of that, and is not known here")
 
-// marked are facts whose objects have one member more. What reads their members only makes no difference of it.
+// marked are facts whose objects have one member more. An expression that reads only their members does not notice it.
 func marked(facts keyexpr.Facts) keyexpr.Facts {
 	return func(root string) (any, error) {
 		v, err := facts(root)

@@ -95,8 +95,8 @@ func (a *app) free(ctx context.Context, key string, yes bool, by *account) error
 	return nil
 }
 
-// confirm asks the user. Who says yes means the holders that were shown, so they are shown where the question is: the output may be a
-// file, or another program that waits for JSON.
+// confirm asks the user. A yes means the holders that were shown, so they are shown where the question is: the output
+// may be a file, or another program that waits for JSON.
 func (a *app) confirm(ctx context.Context, o redisson.Object) error {
 	describe(a.err, o)
 	fmt.Fprint(a.err, "Free it? Its holders may still be at work. [y/N] ")

@@ -77,7 +77,8 @@ func (s secrets) credentials(u *url.URL) func(context.Context) (name, password s
 // asking is how long a port may take to say what it is.
 const asking = time.Second
 
-// hint is what a port turns out to be that is not what its address says: it is asked, for its role. It is empty if nothing comes out.
+// hint is the true kind of a port whose address says something else. It asks the port for its role. It is empty if
+// nothing comes out.
 func (a *app) hint() string {
 	text, _ := a.address()
 	u, err := url.Parse(text)

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What the command finds in its environment.
+// The variables that the command finds in its environment.
 const (
 	keyVariable    = "LATCHKEY_KEY"
 	tokenVariable  = "LATCHKEY_TOKEN"
@@ -217,8 +217,8 @@ func (j *job) once(ctx context.Context) error {
 	return j.release(h, taken, end, err)
 }
 
-// stand runs the command whenever this process leads, until it succeeds or is told to end. The jitter is the pause before the next attempt,
-// which grows as that of guard.Lead.
+// stand runs the command whenever this process leads, until it succeeds or a signal ends it. The jitter is the pause
+// before the next attempt, which grows as that of guard.Lead.
 func (j *job) stand(ctx context.Context) error {
 	for {
 		began := time.Now()

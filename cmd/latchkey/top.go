@@ -17,8 +17,9 @@ func (a *app) pace(c *cobra.Command) {
 	c.Flags().BoolVar(&a.fast, "fast", false, "take all of Redis' time that there is, and not a tenth of it")
 }
 
-// What a search costs a server, as Redis 7 says in INFO commandstats on a usual machine: for a key at which three passes look, and for a question about
-// a hundred objects. Within a script, there is no clock that goes on in all versions. A restFrom of work is worth a rest.
+// The costs of a search for a server, as Redis 7 reports them in INFO commandstats on a usual machine: of a key at
+// which three passes look, and of a question about a hundred objects. Within a script, there is no clock that goes on
+// in all versions. A restFrom of work is worth a rest.
 const (
 	keyCost      = 3 * time.Microsecond
 	questionCost = 3 * time.Millisecond

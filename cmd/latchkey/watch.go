@@ -150,7 +150,7 @@ func (w *watch) again(ctx context.Context, client *redisson.Client) (found map[s
 	return found, failed
 }
 
-// outage says once that Redis does not answer. What it refuses, it refuses for good.
+// outage says once that Redis does not answer. A refusal is returned, as it is for good.
 func (w *watch) outage(err error) error {
 	if exitOf(err).status != statusNoAnswer {
 		return err

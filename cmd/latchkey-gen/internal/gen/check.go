@@ -63,7 +63,7 @@ func sentence(err error) string {
 	return words.Replace(strings.Join(lines, "; "))
 }
 
-// words are what options and tags are told, and what directives are.
+// words turns the words for options and tags into those for directives.
 var words = strings.NewReplacer(
 	"give guard.Key", "write its template first, as in "+example,
 	"they are for a function without args", "they are for a request that is the only argument, and is called req",

@@ -27,8 +27,8 @@ type pkg struct {
 	wrong      faults
 }
 
-// load reads the packages that have anything to do with directives. What was generated before is left out: it may be out of
-// date, and not fit to the rest anymore. wrong are directives where none can be.
+// load reads the packages that have anything to do with directives. It leaves out files that were generated before:
+// they may be out of date, and not fit to the rest anymore. wrong are directives where none can be.
 func load(dir string, patterns []string) (pkgs []*pkg, wrong faults, err error) {
 	found, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedFiles, Dir: dir}, patterns...)
 	if err != nil {
@@ -90,7 +90,7 @@ func concerns(p *packages.Package, overlay map[string][]byte) (yes bool, err err
 	return yes, nil
 }
 
-// parse reads a file for its comments. What is wrong with it is the compiler's to say.
+// parse reads a file for its comments. The compiler reports its mistakes.
 func parse(fset *token.FileSet, path string, text any) *ast.File {
 	f, _ := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
 	if f == nil {
@@ -139,8 +139,8 @@ func (p *pkg) fault(at token.Pos, format string, args ...any) {
 	p.wrong = append(p.wrong, placed{p.Fset.Position(at), fmt.Sprintf(format, args...)})
 }
 
-// brokenTypes reports what does not compile in the declarations of types, and in the heads of functions with directives. What
-// is wrong elsewhere may be so because the generated code is not there yet; expected are the names that it declares.
+// brokenTypes reports mistakes in the declarations of types, and in the heads of functions with directives. Other
+// mistakes may be there only because the generated code is not there yet; expected are the names that it declares.
 func (p *pkg) brokenTypes(expected map[string]bool) {
 	for _, err := range p.TypeErrors {
 		name, undefined := strings.CutPrefix(err.Msg, "undefined: ")
@@ -186,8 +186,8 @@ func constraint(text []byte) string {
 	return ""
 }
 
-// target is the file that is generated from the one at path. What of its name says for which systems it is built stays at
-// the end.
+// target is the file that is generated from the one at path. A part of its name that says for which systems it is built
+// stays at the end.
 func target(path string) string {
 	stem := strings.TrimSuffix(path, ".go")
 	tail := ""

@@ -149,7 +149,7 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// config asks for a setting. ok is false if that is not to be had.
+// config reads a setting. ok is false if the server does not give it.
 func (s *server) config(name string) (value string, ok bool) {
 	switch list, err := s.do("config", "get", name).Result(); list := list.(type) {
 	case []any:

@@ -262,7 +262,7 @@ func (s *server) queued(all []question) ([]byte, error) {
 	return refusals, nil
 }
 
-// exec sends a pipeline. What the server says to single commands is theirs.
+// exec sends a pipeline. The server's answer to a single command is that command's error, and not an error of exec.
 func (s *server) exec(pipe redis.Pipeliner) ([]redis.Cmder, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Timeout)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What is looked at in one server. Limits are of what a lock needs, and not of what is good for a cache.
+// The limits of a check of one server. They are those of a lock's needs, and not those of a cache.
 const (
 	slowPing     = 10 * time.Millisecond  // in the middle: each lock costs two of these
 	slowestPing  = 100 * time.Millisecond // of 99 in a hundred

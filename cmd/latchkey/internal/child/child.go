@@ -1,9 +1,10 @@
 // Package child runs a command in a process group of its own, which ends with this process however that ends.
 //
-// Three things see to that. What the command is told by signals goes to the whole group. Where Linux is, the kernel kills the
-// command when this process dies. And a second process, the warden, waits at a pipe whose other end only this process has: when it
-// is closed without a word, this process was killed, and the warden kills what is left of the group. The process that becomes the command
-// tells the warden which group that is, before it does: there is no moment in which the command runs and the warden does not know it.
+// Three things see to that. Signals for the command go to the whole group. On Linux, the kernel kills the command when
+// this process dies. And a second process, the warden, waits at a pipe whose other end only this process has: when it
+// is closed without a word, this process was killed, and the warden kills the rest of the group. The process that
+// becomes the command gives the warden the number of its group before it does: there is no moment in which the command
+// runs and the warden does not know it.
 //
 // If the command's input and output are the terminal and this process has it, the group becomes the terminal's foreground group, so
 // that keys and Ctrl-C reach the command as they would without us. Any other command may share the terminal, with a pager behind it or a

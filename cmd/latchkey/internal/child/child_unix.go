@@ -193,7 +193,7 @@ func (p *Process) AwaitGroup(d time.Duration) bool {
 	}
 }
 
-// Close takes the terminal back and sends the warden home. What the command has left in the background goes on.
+// Close takes the terminal back and sends the warden home. Processes that the command has left in the background go on.
 func (p *Process) Close() {
 	adoptOrphans(0)
 	p.lender.Wait()
@@ -214,7 +214,8 @@ func (p *Process) closeTerminal() {
 	}
 }
 
-// setForeground makes a group the terminal's foreground group. Who is not in it would be stopped for that, but for Start.
+// setForeground makes a group the terminal's foreground group. A process outside of that group would be stopped for it,
+// but for Start.
 func (p *Process) setForeground(group int) {
 	_ = unix.IoctlSetPointerInt(int(p.tty.Fd()), unix.TIOCSPGRP, group)
 }

@@ -18,7 +18,8 @@ import (
 // wardenName is what a process is called that is a warden.
 const wardenName = "latchkey-warden"
 
-// What a warden reads from its pipe, a line each: the first from a starter, the last from the process that it belongs to.
+// The words that a warden reads from its pipe, a line each: the first from a starter, the last from the process that it
+// belongs to.
 const (
 	wordWatch = "watch " // and the number of a group
 	wordDone  = "done"

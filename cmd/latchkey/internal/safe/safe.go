@@ -33,7 +33,7 @@ func printable(s string) bool {
 	return true
 }
 
-// Cut is Text of no more than n characters. What is longer ends with an ellipsis and the number of its bytes.
+// Cut is Text of no more than n characters. A longer text ends with an ellipsis and the number of its bytes.
 func Cut(s string, n int) string {
 	if len(s) <= n { // the most cases
 		if t := Text(s); utf8.RuneCountInString(t) <= n {
