@@ -151,7 +151,7 @@ func (b *bench) do(ctx context.Context, name string, processes int, j job) (resu
 	return total, nil
 }
 
-// errSaid is an error of which the user has been told.
+// errSaid is an error that the user has already seen.
 var errSaid = errors.New("a peer has failed")
 
 // fail notes why a job of a peer has no result. A peer that cannot be started, or that hangs, is left out from then on; one

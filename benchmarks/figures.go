@@ -131,10 +131,10 @@ type planned struct {
 	worst  bool // the figure is the highest value of all rounds, and not their median
 	about  string
 
-	// What one peer must reach.
+	// peer must reach goal.
 	peer  string
 	goal  *goal
-	floor string // the peer that does what is needed at least, and nothing else: what it reaches is the floor
+	floor string // the peer that does only the necessary work: its figure is the floor
 }
 
 // goal is a bound on a figure.

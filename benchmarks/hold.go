@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// holders is how many goroutines take the locks that are to be held.
+// holders is how many goroutines take the locks of a job.
 const holders = 64
 
 // primers is how many of the locks are taken before memory is measured, after primings in which they are released again: with
@@ -20,8 +20,8 @@ const (
 	primings = 10
 )
 
-// holdAll takes j.Count locks, more than the primers. What the caller keeps of them, a name and two words each, was there
-// before and does not count.
+// holdAll takes j.Count locks, more than the primers. The caller's own memory of them, a name and two words each, was
+// there before and does not count.
 func (w *worker) holdAll(ctx context.Context, p peer, j job) (result, error) {
 	keys := make([]string, j.Count)
 	for i := range keys {

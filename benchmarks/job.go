@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// job is what a worker is told, one JSON object a line. The Java program reads the same fields.
+// job is an order to a worker, one JSON object a line. The Java program reads the same fields.
 type job struct {
 	Do      string `json:"do"`             // a name in jobs, in worker.go
 	Addr    string `json:"addr"`           // of Redis, or of what stands before it
@@ -22,7 +22,7 @@ type job struct {
 	Side    int    `json:"side,omitempty"`    // which of them this is, from 0
 }
 
-// result is what a worker answers. What a job does not measure is zero.
+// result is a worker's answer. Fields that a job does not measure are zero.
 type result struct {
 	Error string `json:"error,omitempty"` // why there is no result
 

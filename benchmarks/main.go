@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// errUsage is a mistake in the flags, of which the user has been told.
+// errUsage is a mistake in the flags that the user has already seen.
 var errUsage = errors.New("usage")
 
 // config is what the flags say.

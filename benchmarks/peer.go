@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lease is how long a lock outlives its holder, for each peer that wants to be told.
+// lease is how long a lock outlives its holder, for each peer that has such a setting.
 const lease = 30 * time.Second
 
 // held is a lock that was taken.

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// gathered sends the bare scripts by a few goroutines, each of which sends all that has gathered while it was away: the floor of
-// what can be had for many callers from go-redis.
+// gathered sends the bare scripts by a few goroutines, each of which sends all that has gathered while it was away: the
+// floor of what go-redis can do for many callers.
 type gathered struct {
 	*bare
 	stop  context.CancelFunc

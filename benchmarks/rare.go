@@ -127,8 +127,8 @@ func (b *bench) renewing() []string {
 	return b.all(func(c contestant) bool { return c.renews && c.name != ourUser && c.name != "rueidislock-3" })
 }
 
-// holdAtOnce has peers hold n locks each, and notes what that takes of their memory or, if it is to be watched, what the renewals cost.
-// Of very many locks it notes both.
+// holdAtOnce has peers hold n locks each, and notes how much of their memory that takes or, if watched is set, what the
+// renewals cost. It notes both for very many locks.
 func (b *bench) holdAtOnce(ctx context.Context, n int, peers []string, watched bool) error {
 	answers := make([]heldAnswer, len(peers))
 	var all sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// What is committed: the figures of record, and what is made of them.
+// The files that are committed: the figures of record, and the documents made of them.
 const (
 	readmeFile  = "README.md"
 	figuresFile = "figures.json"
@@ -20,8 +20,8 @@ const (
 	end         = "<!-- end of figures -->"
 )
 
-// record keeps a report, and brings the README up to date. Of a run of some workloads, it keeps the figures that those have made, beside
-// the others of the report that is there.
+// record keeps a report, and brings the README up to date. If only some workloads have run, it replaces their figures,
+// and keeps the others of the report that is there.
 func record(r report, some bool) error {
 	if some {
 		old, err := readReport(figuresFile)

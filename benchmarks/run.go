@@ -128,8 +128,9 @@ func (b *bench) runRound(ctx context.Context, chosen []workload) error {
 	return nil
 }
 
-// repeatVoid runs another round for each in which the machine had another pace than in most: one at most, and as many as there were
-// rounds if the figures are to be kept. A round is judged by the base alone, so nobody's figure decides whether it counts.
+// repeatVoid runs another round for each in which the machine had another pace than in most: one at most, and as many
+// as there were rounds if the figures are kept. A round is judged by the base alone, so nobody's figure decides whether
+// it counts.
 func (b *bench) repeatVoid(ctx context.Context, chosen []workload, c config) error {
 	most := 1
 	if c.record {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// pause waits for d. A timer of Go's would wait for a whole millisecond where nothing else is to be done.
+// pause waits for d. A timer of Go's would wait for a whole millisecond in a process with nothing else to
+// do.
 func pause(d time.Duration) {
 	if d > 0 {
 		t := syscall.NsecToTimespec(d.Nanoseconds())

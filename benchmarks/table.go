@@ -92,7 +92,8 @@ func (f figure) verdict() string {
 	return no
 }
 
-// nearFloor reports whether the floor was reached within 10 %, which is as good as can be asked where the goal is out of reach.
+// nearFloor reports whether the floor was reached within 10 %, which is the best to expect where the goal is out of
+// reach.
 func (f figure) nearFloor() bool {
 	switch {
 	case f.OfFloor == nil:

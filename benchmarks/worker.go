@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// worker is one peer in a process of its own. It does what it is told on its standard input until that ends, so a worker
-// whose parent is gone goes, too.
+// worker is one peer in a process of its own. It does the jobs on its standard input until that ends, so a worker whose
+// parent is gone goes, too.
 type worker struct {
 	who   contestant
 	peers map[string]peer // by address

@@ -105,7 +105,7 @@ func (b *bench) sliced(ctx context.Context, peers []string, processes int, j job
 	return nil
 }
 
-// warm does a job for a moment, and then for as long as it is to be measured.
+// warm does a job for a moment, and then for as long as the measurement takes.
 func (b *bench) warm(ctx context.Context, name string, processes int, j job, d time.Duration) (result, error) {
 	if b.broken[name] {
 		return result{}, errors.New(b.failed[name])
@@ -184,7 +184,7 @@ func (b *bench) noteContention(prefix, name string, r result) {
 
 var herdMetrics = []string{"herd_4_per_s", "herd_192_per_s", "herd_scale", "herd_longest", "stuck"}
 
-// herdTime is how long a herd runs: each of 192 is to have several turns.
+// herdTime is how long a herd runs: long enough for several turns of each of 192.
 const herdTime = 3 * time.Second
 
 func herd(ctx context.Context, b *bench) error {
