@@ -70,7 +70,8 @@ var wireKinds = []kind{
 	wired("reply swallowed", wire.SwallowReply, 60),
 	wired("request late", wire.Late, 20),
 	noQueue(wired("copy late", wire.LateCopy, 5)),
-	// Who gets such a copy waits for a dead waiter's deadline, and these add up; so there are only two.
+	// A caller that gets such a copy waits for a dead waiter's deadline, and these add up; so there are
+	// only two.
 	{name: "copy late, with a queue", mix: []string{"fair"}, strike: func(ctx context.Context, s *stage) error {
 		err := s.wired(ctx, s.between(700, 1500), wire.Strike{Action: wire.LateCopy, Every: 25, Most: 2, Delay: late})
 		s.late(ctx)
@@ -89,7 +90,7 @@ func noQueue(k kind) kind {
 // late is how late a request is: up to twice the longest lease.
 func late() time.Duration { return rand.N(2 * longest) }
 
-// wired is a fault of one of so many requests. What is late is so by up to twice the longest lease.
+// wired is a fault of one of so many requests. A late one is so by up to twice the longest lease.
 func wired(name string, a wire.Action, every int) kind {
 	return kind{name: name, strike: func(ctx context.Context, s *stage) error {
 		err := s.wired(ctx, s.between(700, 1500), wire.Strike{Action: a, Every: every, Delay: late})

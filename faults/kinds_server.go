@@ -153,7 +153,8 @@ var lossKinds = []kind{
 	}},
 }
 
-// What a failover to a replica does that is behind: keys are again what they were, and all connections end.
+// The effect of a failover to a replica that is behind: keys are again what they were, and all connections
+// end.
 const (
 	rememberKeys = `local all = {}
 for _, key in ipairs(redis.call('keys', ARGV[1])) do

@@ -31,7 +31,8 @@ var leadKinds = []kind{
 	{name: "lead: leader cut off", mix: []string{"lead"}, keys: 6, strike: cutOff},
 }
 
-// Clients of all workers send the same requests, whose work is done once. Whoever repeats one whose process was killed is told.
+// Clients of all workers send the same requests, whose work is done once. A client that repeats one whose process was
+// killed learns of that.
 var requestKinds = []kind{
 	{name: "idempotency: server killed", mix: []string{"request"}, keys: 6, kills: true, strike: times(6, killHolder), lacks: refusals("nobody was told that an outcome is unknown")},
 	{name: "idempotency: server cut off", mix: []string{"request"}, keys: 6, strike: cutOff},

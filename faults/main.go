@@ -69,7 +69,7 @@ func work(text string) error {
 	return worker.Serve(s, os.Stdin, os.Stdout)
 }
 
-// errUsage is a mistake in the flags, of which the user has been told.
+// errUsage is a mistake in the flags that the user has already seen.
 var errUsage = errors.New("usage")
 
 // config is what the flags say.

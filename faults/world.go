@@ -41,7 +41,7 @@ type world struct {
 	board *board.Board
 
 	servers []*server.Server
-	// sentinels watch over the servers, and endpoint is how workers find these, where they are told of addresses.
+	// sentinels watch over the servers, and endpoint is how workers that get addresses find these.
 	sentinels []*server.Server
 	endpoint  *worker.Endpoint
 	wires     []*wire.Proxy
@@ -251,7 +251,7 @@ func (w *world) awaitAll(ctx context.Context, do string) (err error) {
 	return err
 }
 
-// leftoverTimeout is how long keys may stay: the longest lease, or as long as copies of what was asked are waited for.
+// leftoverTimeout is how long keys may stay: the longest lease, or as long as late copies of requests may arrive.
 const leftoverTimeout = 12 * time.Second
 
 // leftovers notes what stays in Redis when all locks are released or over. Counters of fencing tokens stay for ever.

@@ -71,7 +71,7 @@ func (t *timeline) waits() {
 	}
 }
 
-// reentries looks for owners that were told that what they hold is busy, with nothing at fault.
+// reentries looks for owners whose own lock was busy for them, with nothing at fault.
 func (t *timeline) reentries() {
 	for _, key := range slices.Sorted(maps.Keys(t.byKey)) {
 		holding := map[string][]*call{} // by owner

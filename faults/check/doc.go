@@ -21,8 +21,8 @@
 //
 // # What is counted apart
 //
-// A section is what a worker did between Enter and Exit. Of two that overlap, one is excused, and counted, if the log shows why
-// nobody could have prevented it:
+// A section is the time of a worker between Enter and Exit. One of two that overlap is excused, and counted, if the log
+// shows why nobody could have prevented it:
 //
 //   - Its process was stopped when the other entered, or had been until just before, and it ended within [Options.Grace]
 //     of being continued: work that was paused after its last look cannot know ([Result.Stopped]).

@@ -113,7 +113,7 @@ func (t *timeline) overran(c *call, at int64) bool {
 
 // wiped reports whether a server may have lost what it gave to c before it gave the same to o, with both inside at a time.
 func (t *timeline) wiped(c, o *call, at int64) bool {
-	known := int64(c.ask.Lease + t.options.Grace) // by then, c was told; only what has no lease never is
+	known := int64(c.ask.Lease + t.options.Grace) // by then, c knew; only a lock without a lease lasts on
 	return slices.ContainsFunc(t.lossesOf(c), func(loss span) bool {
 		return c.ask.At < loss.to && o.entered > loss.from && (c.ask.Lease == 0 || at <= loss.to+known)
 	})

@@ -187,7 +187,7 @@ func (t *timeline) until(c *call) int64 {
 	return t.end
 }
 
-// windows are all parts of the histories that are to be checked, those of different keys by turns.
+// windows are all parts of the histories that the models check, those of different keys by turns.
 func (t *timeline) windows() (all []window) {
 	byKey := map[string][]window{}
 	for key := range t.byKey {

@@ -51,7 +51,7 @@ func (t *timeline) limiters() {
 				passes = append(passes, c)
 			}
 		}
-		for i, first := range passes { // in the order in which they were asked
+		for i, first := range passes { // in the order of their requests
 			end, sum := first.ask.At+int64(first.ask.Rate)*19/20, 0
 			for _, c := range passes[i:] {
 				if c.ask.At > end {

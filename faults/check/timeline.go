@@ -36,7 +36,7 @@ func (f fault) strikes(proc string, servers []string) bool {
 type timeline struct {
 	options    Options
 	begin, end int64
-	calls      []*call            // in the order in which they were asked
+	calls      []*call            // in the order of their requests
 	byKey      map[string][]*call //
 	stops      map[string][]span  // when processes were stopped; those within a grace of one another are one
 	kills      map[string]int64   // when processes were killed

@@ -8,13 +8,13 @@ import (
 	"github.com/latchkey-go/latchkey/faults/history"
 )
 
-// tokens compares the tokens of each key: who asked after another had entered has the greater one. An owner that re-enters may
-// get its own again. What a server has lost, it counts anew.
+// tokens compares the tokens of each key: a call that began after another had entered has the greater one. An owner
+// that re-enters may get its own again. A server counts anew those that it has lost.
 func (t *timeline) tokens() {
 	for _, key := range slices.Sorted(maps.Keys(t.byKey)) {
 		asked := slices.DeleteFunc(slices.Clone(t.byKey[key]), func(c *call) bool { return c.token == 0 })
 		entered := slices.SortedFunc(slices.Values(asked), func(a, b *call) int { return cmp.Compare(a.entered, b.entered) })
-		latest := map[int64]*call{} // the call with the greatest token of those that were asked after a loss, by its time; 0 is the start
+		latest := map[int64]*call{} // the call with the greatest token of those that began after a loss, by its time; 0 is the start
 		latest[0] = nil
 		if len(asked) > 0 {
 			for _, loss := range t.lossesOf(asked[0]) {

@@ -33,7 +33,8 @@ func (t *timeline) count() {
 	t.strikes()
 }
 
-// waited are the sections that somebody else kept waiting: one whom they exclude was inside after they had been asked for.
+// waited are the sections that somebody else kept waiting: one whom they exclude was inside after they had begun to
+// wait.
 func (t *timeline) waited() map[*call]bool {
 	waited := map[*call]bool{}
 	for key := range t.byKey {

@@ -10,8 +10,8 @@ import (
 // Op says what an Event tells.
 type Op string
 
-// What workers tell. An Ask begins a call and ends with one of Enter, Lost, Busy and Failed; after Enter come Looks, an Exit, or a
-// Lost in its place, and one of Released, NotHeld and Unreleased.
+// The events of workers. An Ask begins a call and ends with one of Enter, Lost, Busy and Failed; after Enter come
+// Looks, an Exit, or a Lost in its place, and one of Released, NotHeld and Unreleased.
 const (
 	Start      Op = "start"      // the first line of a file: Proc, Pid
 	Ask        Op = "ask"        // a call begins: all that describes it
@@ -33,7 +33,7 @@ const (
 	Leftover   Op = "leftover"   // N of What were left over at the end
 )
 
-// What the orchestrator tells.
+// The events of the orchestrator.
 const (
 	Fault    Op = "fault"    // a fault begins: What is its kind, ID its number; Servers and Procs are whom it strikes
 	Healed   Op = "healed"   // the fault with this ID is over
@@ -52,19 +52,19 @@ type Event struct {
 	Worker int    `json:"w,omitempty"` // the goroutine; of an Ask
 	Call   int64  `json:"c,omitempty"` // the call, numbered from 1 in each process; set by Log
 
-	// Of an Ask.
+	// The fields of an Ask.
 	Kind     string        `json:"kind,omitempty"`     // lock, fair, fenced, spin, read, write, multi, redlock, mutex (not re-entrant), semaphore, permit, latch, limiter
-	Keys     []string      `json:"keys,omitempty"`     // what is asked for; more than one of a multi-lock
+	Keys     []string      `json:"keys,omitempty"`     // the keys that it wants; more than one of a multi-lock
 	Servers  []string      `json:"servers,omitempty"`  // where the keys are; of a fault, whom it strikes
 	Owner    string        `json:"owner,omitempty"`    // calls of one owner re-enter
-	Permits  int           `json:"permits,omitempty"`  // how many are asked for; 0 is 1
+	Permits  int           `json:"permits,omitempty"`  // how many it wants; 0 is 1
 	Limit    int           `json:"limit,omitempty"`    // how many permits there are
 	Wait     time.Duration `json:"wait,omitempty"`     // negative is without a bound
 	Lease    time.Duration `json:"lease,omitempty"`    // how long Redis keeps the lock without its holder; the watchdog's timeout, if renewed
 	Deadline int64         `json:"deadline,omitempty"` // of the call's context, on the clock of At; 0 is none; after a release, of its context
 	Rate     time.Duration `json:"rate,omitempty"`     // of a limiter: Limit permits within this time
 
-	// Of other events.
+	// The fields of other events.
 	Token    int64    `json:"token,omitempty"`    // the fencing token; of an Enter, a Write and a Refused
 	Error    string   `json:"error,omitempty"`    // why a call failed
 	What     string   `json:"what,omitempty"`     // the kind of a fault; the element of a write; what was left over

@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// What may be more at the end than after the warm-up. A leak grows with the number of operations, of which each load makes many
-// thousands: what is lost with one in a hundred of them is above these limits.
+// The growth that is allowed from the warm-up to the end. A leak grows with the number of operations, of which each
+// load makes many thousands: a loss with one in a hundred of them is above these limits.
 const (
 	// moreGoroutines and moreFDs are for what go-redis and net/http start and end when they like, such as a connection in the place of
 	// a broken one. The pools have their bounds, and the warm-up has filled them.

@@ -69,7 +69,7 @@ func (c *crowd) turn(i int) {
 	c.done(wait)
 }
 
-// held is locks that are held all the time. Calls that are no re-entries ask for them, and must be told that they are busy.
+// held is locks that are held all the time. Calls that are no re-entries try to take them, and must find them busy.
 type held struct {
 	*locks
 	holds []lock.Hold

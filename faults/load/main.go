@@ -4,8 +4,9 @@
 //	go run ./load          small numbers, in under 90 s
 //	go run ./load -long    10,000 goroutines, 100,000 held locks, 2,000 requests a second
 //
-// A first part warms all up. What the processes and Redis have then is compared with what they have after the second part, and with
-// what is left after Close; flat.go has the limits. The program ends with status 1 after a leak, an error, or two holders at once.
+// A first part warms all up. The memory, goroutines and keys that the processes and Redis have then are compared with
+// those after the second part, and after Close; flat.go has the limits. The program ends with status 1 after a leak, an
+// error, or two holders at once.
 package main
 
 import (

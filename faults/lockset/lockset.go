@@ -36,8 +36,9 @@ type Set struct {
 // New names a set. It begins empty.
 func New(rdb redis.UniversalClient, key string) Set { return Set{rdb, key} }
 
-// Add adds element under the lock of call: it reads the set, waits, and writes it back. The token is that of a fenced lock; with 0,
-// nothing is checked. What the store accepted or refused becomes an event of call. Elements have no line breaks, and are distinct.
+// Add adds element under the lock of call: it reads the set, waits, and writes it back. The token is that of a fenced
+// lock; with 0, nothing is checked. The store's answer becomes an event of call. Elements have no line breaks, and are
+// distinct.
 func (s Set) Add(ctx context.Context, call *history.Call, token int64, element string, wait func()) error {
 	since := history.Now()
 	elements, err := s.read(ctx, token)

@@ -73,7 +73,7 @@ func (p *Proxy) Begin(s Strike) {
 	p.strike, p.seen, p.struck = &s, 0, 0
 }
 
-// End stops that, and returns how many requests were struck. What is late is still to come; see Pending.
+// End stops that, and returns how many requests were struck. Late ones are still to come; see Pending.
 func (p *Proxy) End() (struck int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

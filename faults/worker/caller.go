@@ -23,7 +23,7 @@ type caller struct {
 	counted  map[string]bool // latches
 }
 
-// attempt is how a lock is asked for.
+// attempt is how a caller takes a lock.
 type attempt struct {
 	wait, lease time.Duration // a negative wait is Lock
 	deadline    int64         // of the context

@@ -7,8 +7,8 @@ import (
 	"github.com/latchkey-go/latchkey/faults/lockset"
 )
 
-// add adds its owner to a set, under the lock of that: it reads the set, waits, and writes it. Without a fence, the store is not told
-// the token of the lock. At the end of a round it stays until it was inside.
+// add adds its owner to a set, under the lock of that: it reads the set, waits, and writes it. Without a fence, the
+// store does not get the token of the lock. At the end of a round it stays until it was inside.
 func (c *caller) add(t target, end, fenced bool) {
 	t.lock = c.w.clients[0].FencedLock(t.keys[0])
 	for {

@@ -31,11 +31,11 @@ type Endpoint struct {
 	// URL is that of a server, or a cluster with addr parameters. With Sentinels, it is the name of the master.
 	URL       string
 	Sentinels []string
-	// Via says through which address a worker reaches one that it is told of; others it reaches directly.
+	// Via says through which address a worker reaches one that it was given; others it reaches directly.
 	Via map[string]string
 }
 
-// Order is what a worker is told, one JSON object a line.
+// Order is an order to a worker, one JSON object a line.
 type Order struct {
 	// Do is round, heal, burst, exhaust, garbage or end.
 	Do string

@@ -10,7 +10,7 @@ import (
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
-// What the synchronizers of a round are set to; the program sets them before the round.
+// The settings of the synchronizers of a round; the program sets them before the round.
 const (
 	// PermitLease is that of a permit of an expirable semaphore. It ends without notice, so it is longer than any fault.
 	PermitLease = 15 * time.Second

@@ -44,7 +44,7 @@ const (
 	watchSlack    = 10 * time.Millisecond
 )
 
-// Serve is the worker: it does what it is told until in ends.
+// Serve is the worker: it follows the orders from in until that ends.
 func Serve(s Setup, in io.Reader, out io.Writer) error {
 	log, err := history.Create(s.Dir, s.Name)
 	if err != nil {
