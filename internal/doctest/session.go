@@ -54,10 +54,11 @@ type shell struct {
 	tools, redisCLI, server, goCommand string
 }
 
-// Play types the sessions of the pages, each against a server of its own, on the port that Redis has by default as far as it can tell;
-// programs under the root that listen on localhost:8080 find a port that is free. Whoever types what stands in a document must see what
-// stands there: but for numbers of three digits, times and ids, a difference fails the test. Sessions were seen on Redis 7, and are skipped
-// on others. With the flag -update, Play writes what it sees into the documents instead. It returns how many sessions there are.
+// Play types the sessions of the pages, each against a server of its own, on the port that Redis has by default as far
+// as it can tell; programs under the root that listen on localhost:8080 find a port that is free. A reader who types
+// the commands of a document must see its answers: but for numbers of three digits, times and ids, a difference fails
+// the test. Sessions were seen on Redis 7, and are skipped on others. With the flag -update, Play writes what it sees
+// into the documents instead. It returns how many sessions there are.
 func (p Player) Play(t *testing.T, pages ...string) (n int) {
 	t.Helper()
 	sh := p.open(t)

@@ -32,8 +32,8 @@ type World struct {
 	made  map[string][]*typ       // by their texts, which are not unique
 }
 
-// New returns a World without types. Of the packages that the running program has in common with the source, it takes the
-// types that checks ask for by name, and those that they lead to.
+// New returns a World without types. If the running program has packages in common with the source, it takes from them
+// the types that checks ask for by name, and those that they lead to.
 func New() *World {
 	w := &World{known: make(map[string]reflect.Type), made: make(map[string][]*typ)}
 	seen := make(map[reflect.Type]bool)
@@ -154,7 +154,7 @@ func (w *World) own(t types.Type) reflect.Type {
 	return nil
 }
 
-// maxLen bounds the arrays that package reflect is asked for. It panics for one that no memory can hold.
+// maxLen bounds the arrays of package reflect, which panics for one that no memory can hold.
 const maxLen = 1 << 20
 
 func (w *World) owned(t types.Type) (reflect.Type, bool) {
@@ -184,7 +184,7 @@ func (w *World) ownFunc(t *types.Signature) reflect.Type {
 	return reflect.FuncOf(in, out, t.Variadic())
 }
 
-// basics are the types of the language. What is none, as behind a mistake in the source, is any.
+// basics are the types of the language. Any other kind, as behind a mistake in the source, is any.
 var basics = func() map[types.BasicKind]reflect.Type {
 	m := map[types.BasicKind]reflect.Type{
 		types.Invalid: reflect.TypeFor[any](), types.UntypedNil: reflect.TypeFor[any](),

@@ -57,7 +57,7 @@ func (t *typ) Len() int { return int(t.src.Underlying().(*types.Array).Len()) }
 
 func (t *typ) ChanDir() reflect.ChanDir { return direction(t.src.Underlying().(*types.Chan)) }
 
-// Of functions.
+// These methods are for functions.
 
 func (t *typ) signature() *types.Signature { return t.src.Underlying().(*types.Signature) }
 
@@ -85,7 +85,7 @@ func each[T any](n int, at func(int) T) iter.Seq[T] {
 	}
 }
 
-// Of structs.
+// These methods are for structs.
 
 func (t *typ) NumField() int { return t.src.Underlying().(*types.Struct).NumFields() }
 
@@ -137,7 +137,7 @@ func (t *typ) FieldByNameFunc(match func(string) bool) (reflect.StructField, boo
 	return found[0], true
 }
 
-// Of types with methods.
+// These methods are for types with methods.
 
 func (t *typ) NumMethod() int { return len(t.all()) }
 

@@ -12,7 +12,8 @@ import (
 
 const (
 	slots = 16384
-	// busOffset is how far the port on which nodes talk to each other is above the first. Redis before 7.0 can't be told another one.
+	// busOffset is how far the port on which nodes talk to each other is above the first. Redis before 7.0 has no
+	// setting for it.
 	busOffset = 10000
 	// nodeTimeout is after how many milliseconds of silence the nodes of a cluster take one of them for dead. Where no replica can
 	// take over, they are more patient, as a machine that is busy with many tests may well not hear a node for half a second.
@@ -125,7 +126,7 @@ func (c *Cluster) Owner(tb testing.TB, key string) (index, slot int) {
 	panic("no such slot")
 }
 
-// OpenSlot begins to move a slot: from then on, keys that it does not have are asked for at the new master.
+// OpenSlot begins to move a slot: from then on, clients look at the new master for keys that the old one does not have.
 func (c *Cluster) OpenSlot(tb testing.TB, slot int, from, to *Node) {
 	tb.Helper()
 	to.Do(tb, "cluster", "setslot", slot, "importing", from.ID)

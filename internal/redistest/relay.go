@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Relay accepts connections of clients and makes one to a server for each. What passes between them is up to its owner.
+// Relay accepts connections of clients and makes one to a server for each. Its owner decides what passes between them.
 type Relay struct {
 	// Addr is where clients connect.
 	Addr string
@@ -65,7 +65,7 @@ func (r *Relay) Connections() (open, made int) {
 	return len(r.conns) / 2, r.accepted
 }
 
-// Drop closes all connections that are open now. What they still carry is lost.
+// Drop closes all connections that are open now. Data on their way are lost.
 func (r *Relay) Drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

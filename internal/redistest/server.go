@@ -1,5 +1,5 @@
-// Package redistest gives tests a Redis of their own: a real redis-server process that can be paused, killed and started
-// again, a proxy that cuts connections at the worst moment, and miniredis where no server can be had.
+// Package redistest gives tests a Redis of their own: a real redis-server process that can be paused, killed and
+// started again, a proxy that cuts connections at the worst moment, and miniredis where there is no server.
 //
 // Two variables of the environment decide:
 //

@@ -22,8 +22,9 @@ type Class struct {
 	NoScript, NoRight, NoCommand, WrongType, Slot bool // the causes that somebody acts on; Slot: another node of a cluster has it, or several have
 }
 
-// said is the one table of what servers say instead of an answer, by codes, in capitals, and by words, whose case differs between servers. What
-// each server really says is in testdata/answers; a test classifies it all. docs/operations/redis.md has the table for operators.
+// said is the one table of what servers say instead of an answer, by codes, in capitals, and by words, whose case
+// differs between servers. testdata/answers has the words of each server; a test classifies them all.
+// docs/operations/redis.md has the table for operators.
 //
 // Nothing has run then: a server refuses a script as a whole, or at its first write, and our scripts look at all keys before they write. Only
 // a missing right and a mistake can end a script that has written.
@@ -49,7 +50,7 @@ var said = []struct {
 	{"EXECABORT|script killed by user", Class{Type: "_OTHER"}},                                                                                     // a transaction's cause stands above
 }
 
-// Classify returns the class of err, which is not nil. What no server has said is an answer that did not come.
+// Classify returns the class of err, which is not nil. An error that no server has sent is an answer that did not come.
 func Classify(err error) Class {
 	reply, ok := errors.AsType[redis.Error](err)
 	if !ok {
@@ -81,7 +82,7 @@ func says(text, words string) bool {
 	return strings.HasPrefix(text+" ", words+" ") || wrapped && (strings.Contains(text, "-"+words+" ") || strings.Contains(text, ": "+words+" "))
 }
 
-// oneNode is what a client of one server is told that leads to a cluster.
+// oneNode is the error of a client of one server that leads to a cluster.
 type oneNode struct{}
 
 func (oneNode) Error() string {
@@ -91,7 +92,7 @@ func (oneNode) Error() string {
 // RedisError makes it an answer of the server.
 func (oneNode) RedisError() {}
 
-// Alone returns err as a client of one server is to see it. Such a client can't follow to another node of a cluster.
+// Alone returns err in the words for a client of one server. Such a client can't follow to another node of a cluster.
 func Alone(err error) error {
 	if err != nil && Classify(err).Slot {
 		return oneNode{}

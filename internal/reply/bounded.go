@@ -24,8 +24,8 @@ var errHostile = errors.New("redisson: a reply that no Redis would give, or one 
 // Dialer is a function of a Redis client's options.
 type Dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Bounded returns a dialler whose connections fail before the server can have go-redis take more memory, or go deeper, than
-// any reply needs. What has passed by then is not changed.
+// Bounded returns a dialler whose connections fail before the server can have go-redis take more memory, or go deeper,
+// than any reply needs. Bytes that have passed by then are not changed.
 func Bounded(dial Dialer) Dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)

@@ -62,8 +62,8 @@ func braced(pattern string) (names []string) {
 	return names
 }
 
-// Check returns the names in a pattern of net/http. What a pattern is, a mux of net/http decides, but for what is one in
-// another router's spelling and would be literal text.
+// Check returns the names in a pattern of net/http. A mux of net/http decides which patterns are valid, except for
+// those that are another router's spelling and would be literal text.
 func Check(pattern string) (names []string, err error) {
 	if own := respell(pattern); own != pattern {
 		return nil, fmt.Errorf("pattern %q is not in net/http's spelling: write %q", pattern, own)

@@ -31,7 +31,7 @@ type row struct {
 	want   Class // of the only call
 	ran    int   // how often the work ran
 	took   time.Duration
-	keys   []string // of the locks that were had, in order
+	keys   []string // of the locks acquired, in order
 	events []event  // by time
 }
 

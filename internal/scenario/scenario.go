@@ -1,7 +1,7 @@
-// Package scenario has the one table of what guards do, whichever way they stand before the work: in front of a function, a
-// handler of net/http or gin, or a method of gRPC. Each way is a [Driver], and [Run] plays the whole table with it, in
-// bubbles of testing/synctest. What callers get to know has other words in each place (an error, a status, a code), so the
-// table speaks of a [Class], and the events must be the same to the last duration.
+// Package scenario has the one table of what guards do, whichever way they stand before the work: in front of a
+// function, a handler of net/http or gin, or a method of gRPC. Each way is a [Driver], and [Run] plays the whole table
+// with it, in bubbles of testing/synctest. Callers learn the outcome in other words in each place (an error, a status,
+// a code), so the table speaks of a [Class], and the events must be the same to the last duration.
 package scenario
 
 import (

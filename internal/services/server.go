@@ -240,7 +240,7 @@ func someone(names ...string) (*syscall.Credential, error) {
 	return nil, fmt.Errorf("services: none of the users %v is there, and the server refuses to run as root", names)
 }
 
-// given holds the ports that free was asked about.
+// given holds the ports for which free was called.
 var given sync.Map
 
 // Ports lie from lowPort to highPort, below those that systems give to outgoing connections: of these, another process can make

@@ -118,7 +118,7 @@ func (c *conn) handshake(b []byte) (rest []byte) {
 	}
 }
 
-// Close implements [net.Conn]. What was written before still arrives.
+// Close implements [net.Conn]. Data that were written before still arrive.
 func (c *conn) Close() error {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()

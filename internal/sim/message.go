@@ -158,8 +158,8 @@ func (n *Network) bring(m *message, d time.Duration) {
 	})
 }
 
-// execute runs the commands of a message and returns the answers. What travels together is not in an order that is the same in
-// each run, so it is run in the order of what it says.
+// execute runs the commands of a message and returns the answers. Commands that travel together are not in the same
+// order in each run, so they run in the order of their texts.
 func (n *Network) execute(m *message, p *peer, late bool) string {
 	answers := make([]string, len(m.commands))
 	for _, i := range n.inOrder(m) {

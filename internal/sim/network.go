@@ -117,7 +117,7 @@ func (n *Network) Dialer(client int) func(ctx context.Context, network, addr str
 	}
 }
 
-// Heal ends all faults. What was lost or sent late before stays so.
+// Heal ends all faults. Messages that were lost or sent late before stay so.
 func (n *Network) Heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -20,9 +20,9 @@ func Ending(name string, names []string) string {
 	return fmt.Sprintf(", did you mean %s? There is %s", near, List(names))
 }
 
-// Nearest returns the name that is most like name, and their distance in any case of letters. It is empty if none is like
-// it: if more than a third of it, and one letter, would have to change. Of several it is the first in the alphabet, as names
-// often come out of maps.
+// Nearest returns the name that is most like name, and their distance in any case of letters. It is empty if none is
+// like it: if more than a third of it, and one letter, would have to change. If several are, it is the first in the
+// alphabet, as names often come out of maps.
 func Nearest(name string, names []string) (near string, distance int) {
 	distance = len(name)/3 + 2
 	for _, candidate := range names {
@@ -56,7 +56,7 @@ func Distance(a, b string) int {
 	return last[len(b)]
 }
 
-// List puts names into a sentence, sorted. Of many it shows twenty.
+// List puts names into a sentence, sorted. It shows at most twenty.
 func List(names []string) string {
 	const most = 20
 	names = slices.Sorted(slices.Values(names))

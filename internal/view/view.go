@@ -1,5 +1,5 @@
-// Package view says how the handlers behind a router read a request, where that is not net/http's way. What a key is made of has to be
-// what they see.
+// Package view says how the handlers behind a router read a request, where that is not
+// net/http's way. A key must be made of the values that they see.
 package view
 
 import "net/http"
