@@ -12,10 +12,10 @@ import (
 
 //go:generate go tool latchkey-gen
 
-// A BoxOffice sells seats. What a directive says is what a guard's tag would: the key with the names of the arguments, and
-// how to wait. GuardBoxOffice is generated from it.
+// A BoxOffice sells seats. A directive has the text of a guard's tag: the key with the names of the arguments, and how
+// to wait. GuardBoxOffice is generated from it.
 type BoxOffice interface {
-	// Sell sells a seat to the first who asks.
+	// Sell sells a seat to the first buyer.
 	//
 	//latchkey:guard seat:#{film}:#{seat}; wait=10s
 	Sell(ctx context.Context, film, seat, to string) (Ticket, error)

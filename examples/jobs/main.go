@@ -108,8 +108,8 @@ func start(task any, opts ...gocron.SchedulerOption) (stop func(), err error) {
 	return func() { _ = s.Shutdown() }, nil
 }
 
-// startGocronWithLocker is for schedulers that have a gocron.Locker already, with tasks that nobody wants to touch. Prefer
-// startGocron: a task behind a gocron.Locker is not told when its lock is lost.
+// startGocronWithLocker is for schedulers that have a gocron.Locker already, with tasks that nobody wants to touch.
+// Prefer startGocron: a task behind a gocron.Locker does not learn of the loss of its lock.
 func startGocronWithLocker(_ context.Context, locker lock.Locker, work func()) (stop func(), err error) {
 	g, err := guard.New(locker, guard.Name("gocron.locker"), guard.Key("job:#{job.Kind}"), guard.HoldAtLeast(every*8/10))
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	consoleLatency = 300 * time.Millisecond // so that there is something to see
 )
 
-// newConsole is the page of the bank's locks. Whoever sits at this machine may see all of it, and free locks.
+// newConsole is the page of the bank's locks. Anybody at this machine may see all of it, and free locks.
 func newConsole(s *server, locker *redisson.Client) (http.Handler, error) {
 	return console.New(locker, s.registry, console.ShowKeys(console.Whole), console.AllowFree(func(*http.Request) error { return nil }))
 }

@@ -46,7 +46,7 @@ type config struct {
 	console            bool
 }
 
-// errUsage is a mistake in the flags, of which the user has been told.
+// errUsage is a mistake in the flags that the user has already seen.
 var errUsage = errors.New("usage")
 
 func parse(args []string, stderr io.Writer) (config, error) {

@@ -86,7 +86,7 @@ func (s *shop) submit(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-time.After(time.Second): // the payment
 	case <-r.Context().Done():
-		return // the lock is lost, or the client has gone: who sends it again is told that nobody knows
+		return // the lock is lost, or the client has gone: a repeat of the request gets the answer that nobody knows
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ func main() { play.Main(step) }
 // Lock is a key that is there while somebody holds the lock.
 type Lock struct{ rdb *redis.Client }
 
-// TryLock makes the key, unless it is there. Who dies before Unlock leaves it to nobody.
+// TryLock makes the key, unless it is there. A process that dies before Unlock leaves it to nobody.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	return l.rdb.SetNX(ctx, play.Key, "locked", 0).Result()
 }

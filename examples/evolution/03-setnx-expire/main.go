@@ -25,7 +25,8 @@ type Lock struct {
 	lease time.Duration
 }
 
-// TryLock makes the key, unless it is there, and then lets it expire. Who dies in between leaves a key that never does.
+// TryLock makes the key, unless it is there, and then lets it expire. A process that dies in between leaves a key that
+// never does.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	ok, err := l.rdb.SetNX(ctx, play.Key, "locked", 0).Result()
 	if !ok || err != nil {

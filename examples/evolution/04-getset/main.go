@@ -27,7 +27,8 @@ type Lock struct {
 	now   func() time.Time
 }
 
-// TryLock makes the key, or takes it over if its time is past. Of several who see that, the first to replace it has the lock.
+// TryLock makes the key, or takes it over if its time is past. If several see that, the first to replace it has the
+// lock.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	now := l.now()
 	end := now.Add(l.lease).UnixMilli()

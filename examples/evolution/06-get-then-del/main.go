@@ -33,7 +33,8 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	return l.rdb.SetNX(ctx, play.Key, l.owner, l.lease).Result()
 }
 
-// Unlock deletes the key if it is the owner's. It may be so when Redis is asked, and not any more when Redis deletes.
+// Unlock deletes the key if it is the owner's. It may be so when Redis reads it, and not any more when Redis deletes
+// it.
 func (l *Lock) Unlock(ctx context.Context) error {
 	owner, err := l.rdb.Get(ctx, play.Key).Result()
 	if errors.Is(err, redis.Nil) || err == nil && owner != l.owner {

@@ -47,7 +47,8 @@ func (l *Lock) TryLock(ctx context.Context) (ok bool, err error) {
 	return ok, err
 }
 
-// Held ends when the majority is lost, by the clock of this machine at the latest. Who is stopped can't look at it.
+// Held ends when the majority is lost, by the clock of this machine at the latest. A process that is stopped can't look
+// at it.
 func (l *Lock) Held() context.Context { return l.held }
 
 // Unlock gives the lock back.

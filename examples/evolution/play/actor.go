@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// answerTimeout bounds how long a process may take to do what it is told, or to get the lock.
+	// answerTimeout bounds how long a process may take to answer an order, or to get the lock.
 	answerTimeout = 30 * time.Second
 	// pollPause is between two tries of somebody who waits.
 	pollPause = 10 * time.Millisecond
 )
 
-// actor is a process of a play, with a lock of the step. It does what it is told, and can be stopped and killed meanwhile.
+// actor is a process of a play, with a lock of the step. It follows orders, and can be stopped and killed meanwhile.
 type actor struct {
 	s       *stage
 	name    string
@@ -95,8 +95,8 @@ func (a *actor) tryLock() {
 	}
 }
 
-// getsWithin tries the lock until d is over, and then once more. What fails before is tried again: a lease may be too short
-// for a busy machine, say.
+// getsWithin tries the lock until d is over, and then once more. It repeats a try that fails before: a lease may be too
+// short for a busy machine, say.
 func (a *actor) getsWithin(d time.Duration) bool {
 	reason := ""
 	for start, last := time.Now(), false; a.s.ok() && !last; time.Sleep(pollPause) {

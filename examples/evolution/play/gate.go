@@ -27,7 +27,7 @@ var (
 	beforeWrite  = point{op: opWrite, told: "has checked all, and is about to write"}
 )
 
-// String is how a process is told of a point.
+// String is the text of a point for a process.
 func (p point) String() string {
 	return fmt.Sprint(p.op, " ", p.after, " ", strings.Join(p.commands, " "))
 }
@@ -52,7 +52,7 @@ func (p point) in(request []byte) bool {
 
 // gate holds the traffic of a client at one point, once.
 type gate struct {
-	reached func()        // is told of it
+	reached func()        // is called at the point
 	pass    chan struct{} // receives when the traffic may go on
 
 	mu sync.Mutex

@@ -147,7 +147,8 @@ func (s *stage) together(a, b *actor) (hole string) {
 	return fmt.Sprintf("%s and %s hold the lock at once", a.name, b.name)
 }
 
-// lostUpdate says whether each process was told that its update is in the store, and all are.
+// lostUpdate says whether each process got the answer that its update is in the store, and all
+// are.
 func (s *stage) lostUpdate(updates int64) (hole string) {
 	balance := s.balance()
 	if s.added == updates && balance == updates {

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// role is what a process is told about itself, as JSON in this variable of its environment.
+// role is the description of a process for itself, as JSON in this variable of its environment.
 type role struct {
 	Servers []string // of the lock
 	Store   string
@@ -25,7 +25,7 @@ type role struct {
 
 const roleVariable = "EVOLUTION_ROLE"
 
-// The operations of a process. They are also what it is told to do, a line each.
+// The operations of a process, which are also its orders, a line each.
 const (
 	opLock   = "lock"
 	opUnlock = "unlock"
@@ -37,7 +37,7 @@ const (
 	pass   = "pass"   // lets it go on
 )
 
-// What a process answers, a line each: yes, no with a reason, or that it can't go on. When it is held it says so.
+// The answers of a process, a line each: yes, no with a reason, or that it can't go on. When it is held it says so.
 const (
 	yes    = "yes"
 	no     = "no"

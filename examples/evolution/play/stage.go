@@ -23,7 +23,7 @@ type Props struct {
 // Server is a Redis that a play may restart.
 type Server struct {
 	Addr string
-	// Restart kills it and starts it again at the same address. What it has not on its disk is gone.
+	// Restart kills it and starts it again at the same address. Data that are not on its disk are gone.
 	Restart func() error
 }
 
@@ -35,7 +35,7 @@ type stage struct {
 	props  Props
 	actors []*actor
 	err    error
-	added  int64 // how often a process was told that the store has taken its number
+	added  int64 // how often a process got the answer that the store has taken its number
 }
 
 // tell writes a line of the story.

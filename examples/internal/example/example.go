@@ -31,7 +31,7 @@ func Main(run func(ctx context.Context, locker lock.Locker, out io.Writer) error
 	}
 }
 
-// with runs an example. What an interrupt cuts short is no failure.
+// with runs an example. Work that an interrupt cuts short is no failure.
 func with(ctx context.Context, args []string, run func(context.Context, lock.Locker, io.Writer) error) error {
 	locker, done, err := open(args)
 	if err != nil {
