@@ -2,7 +2,8 @@
 //
 //	go -C tools run ./matrix/services ..
 //
-// A server or a JDK that is missing is a failure here. What was skipped all the same, it says with the reasons.
+// A server or a JDK that is missing is a failure here. The program lists the tests that were skipped all the same, with
+// the reasons.
 package main
 
 import (
