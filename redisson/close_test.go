@@ -142,7 +142,7 @@ func TestCloseWaitsForWhoTakesPermits(t *testing.T) {
 	ctx := context.Background()
 	for name, take := range map[string]func(c *redisson.Client) error{
 		"Semaphore.Acquire":                func(c *redisson.Client) error { return c.Semaphore("s").Acquire(ctx, 2) },
-		"Semaphore.TryAcquire":             func(c *redisson.Client) error { return second(c.Semaphore("s").TryAcquire(ctx, 2, 0)) },
+		"Semaphore.TryAcquire":             func(c *redisson.Client) error { return second(c.Semaphore("s").TryAcquire(ctx, 2, 10*time.Second)) },
 		"Semaphore.DrainPermits":           func(c *redisson.Client) error { return second(c.Semaphore("s").DrainPermits(ctx)) },
 		"PermitExpirableSemaphore.Acquire": func(c *redisson.Client) error { return second(c.PermitExpirableSemaphore("x").Acquire(ctx, 0)) },
 		"RateLimiter.Acquire":              func(c *redisson.Client) error { return c.RateLimiter("r").Acquire(ctx, 3) },
