@@ -10,20 +10,20 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// Adapter is for package guard/adapter, where adapters and generators find what they need of a guard. Nobody else calls it.
+// Adapter is for package guard/adapter, which has the API of a guard for adapters and generators. Nobody else calls it.
 func (g *Guard) Adapter() adapter { return adapter{g} }
 
 // adapter has the methods of a Guard that package adapter documents, under the names that it has for them.
 type adapter struct{ *Guard }
 
-// Runner returns what runs the calls of a guard that is fitted. Package adapter documents its methods, too.
+// Runner returns the runner of a guard that is fitted. Package adapter documents its methods, too.
 func (a adapter) Runner() *runner { return a.fitted }
 
-// abilities are what an adapter does for a Spec that not all can do; see adapter.Ability. Lead leads.
+// abilities are the parts of a Spec that not every adapter can serve; see adapter.Ability. Lead leads.
 type abilities struct{ methods, fallback, answer, leads bool }
 
-// admit describes what s wants and neither the guard nor its adapter does, and fills in what a fallback or Lead implies.
-// In a struct that is bound, the tag of a field may do without the fallback of all.
+// admit describes the wishes of s that neither the guard nor its adapter serves, and fills in the fields that a
+// fallback or Lead implies. In a struct that is bound, the tag of a field may do without the fallback of all.
 func (s *Spec) admit(own, tagged bool, can abilities) (f faults) {
 	if can.fallback {
 		s.implyFallback()
@@ -80,10 +80,11 @@ func (a adapter) RequestType() reflect.Type {
 	return nil
 }
 
-// Current returns the guard that is fitted to what the next call runs.
+// Current returns the guard that the next call uses.
 func (r *runner) Current() *Guard { return r.current().guard }
 
-// Specs returns what the guard of r declares, with what tags and overrides say: those of a Stack, the first one first.
+// Specs returns the declaration of the guard of r, with tags and overrides applied. A Stack has several, the first one
+// first.
 func (r *runner) Specs() []Spec {
 	var specs []Spec
 	for r = r.current(); r != nil; r = r.next {
@@ -105,7 +106,7 @@ func (r *runner) On() bool {
 	return false
 }
 
-// fieldWrapper returns what a field at path is to hold in place of its value, behind the guard with what its tag says.
+// fieldWrapper returns the new value of the field at path. tagged is the guard with the field's tag applied.
 type fieldWrapper func(path string, f reflect.StructField, v reflect.Value, tagged *Guard) (reflect.Value, error)
 
 // BindFields is Bind for functions of other types.

@@ -81,7 +81,7 @@ type attr struct {
 	copy func(to, from *Spec)
 	// fault describes what is wrong with the value of the field alone; it is empty for a good one.
 	fault func(s *Spec) string
-	// expression is how requests give the value; nil if they can't.
+	// expression reads the value from requests; nil if they can't give it.
 	expression *expression
 }
 
@@ -95,7 +95,7 @@ const (
 	flag         // a name without a value, true in JSON
 )
 
-// values is how the values of a type are written and checked, whichever field has them.
+// values parses, formats and checks the values of a type, whichever field has them.
 type values[T comparable] struct {
 	style  style
 	parse  func(text string) (T, error)
@@ -144,7 +144,7 @@ func findAttribute(name string) (attr, error) {
 	return attributes[i], nil
 }
 
-// ownerOf names the attribute whose value text is. It is empty if there is none.
+// ownerOf names the attribute that has text as a value. It is empty if there is none.
 func ownerOf(text string) string {
 	if text == forever {
 		return "wait"
@@ -161,7 +161,7 @@ func ownerOf(text string) string {
 	return ""
 }
 
-// given returns the fields of s that have a value, be it a zero that was written out.
+// given returns the fields of s that have a value. A zero that was written out counts.
 func (s *Spec) given() fields {
 	set := s.zeros
 	for _, a := range attributes {
@@ -232,7 +232,7 @@ var (
 	}
 )
 
-// asWritten parses what is its own text, and itself formats it.
+// asWritten parses and formats a value that is its own text.
 func asWritten(text string) (string, error) { return text, nil }
 
 func itself(text string) string { return text }
@@ -325,7 +325,7 @@ func durationFault(name string, d time.Duration, zero string) string {
 	return ""
 }
 
-// parseList reads names between commas, each of which check must like, and no two of which may be the same.
+// parseList reads names between commas. Each must pass check, and no two may be the same.
 func parseList(text, what string, check func(string) error) (string, error) {
 	var names []string
 	for name := range strings.SplitSeq(text, ",") {
@@ -344,7 +344,8 @@ func parseList(text, what string, check func(string) error) (string, error) {
 	return strings.Join(names, ","), nil
 }
 
-// lists are texts of several parts, such as names between commas. One that was not parsed, but set by an option or in a Spec, can have a fault.
+// lists are texts of several parts, such as names between commas. A list that an option or a Spec has set was not
+// parsed, and can have a fault.
 func lists(s style, parse func(string) (string, error)) values[string] {
 	return values[string]{style: s, parse: parse, format: itself, fault: func(name, list string) string {
 		switch parsed, err := parse(list); {
@@ -358,7 +359,7 @@ func lists(s style, parse func(string) (string, error)) values[string] {
 	}}
 }
 
-// readBy parses what is its own text where read can read it.
+// readBy parses a value that is its own text, if read can read it.
 func readBy[T any](read func(string) (T, error)) func(string) (string, error) {
 	return func(text string) (string, error) { _, err := read(text); return text, err }
 }

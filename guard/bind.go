@@ -53,7 +53,7 @@ type taggedField struct {
 	spec  Spec          // that the tag says
 }
 
-// binding is what Bind is going to put into a field.
+// binding is the new value of a field for Bind.
 type binding struct {
 	name           string // of the guard
 	field, guarded reflect.Value
@@ -63,7 +63,7 @@ type binding struct {
 // wrapper makes the guarded value of a field.
 type wrapper func(taggedField) (binding, error)
 
-// bindFields is Bind for functions of any type, which wrap knows. falls says that these have a use for the fallback anyway.
+// bindFields is Bind for functions of any type, which wrap knows. falls says that they may use the fallback.
 func (g *Guard) bindFields(target any, wrap wrapper, falls bool) error {
 	if err := g.unmade("Bind with"); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (g *Guard) findFields(t reflect.Type, v reflect.Value, wrap wrapper, falls 
 	return b.bindings, nil
 }
 
-// binder collects what Bind is going to replace, and what is wrong with it. It goes by the types of the fields, and looks at
+// binder collects the replacements of Bind, and the mistakes in them. It goes by the types of the fields, and looks at
 // their values where there are any: CheckFields has none.
 type binder struct {
 	wrap     wrapper
@@ -114,7 +114,7 @@ type binder struct {
 	faults   []error
 }
 
-// place tells structs apart: by address, and by type as a struct can begin with another.
+// place identifies a struct: by address, and by type as a struct can begin with another.
 type place struct {
 	address uintptr
 	t       reflect.Type

@@ -112,7 +112,7 @@ func fallbackType(t reflect.Type) reflect.Type {
 	return reflect.FuncOf(append(in, errorType), out, false)
 }
 
-// function returns the guarded function, and nothing if only types are checked.
+// function returns the guarded function, or the zero Value if only types are checked.
 func (b *bound) function() reflect.Value {
 	if !b.fn.IsValid() {
 		return b.fn

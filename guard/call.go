@@ -20,9 +20,9 @@ type call struct {
 	request *lock.Request    // the runner's, or the call's own if facts have a say in it
 
 	*shared                // nil until keys are made, unless it came with the call
-	released bool          // the holds are to be given back no more
+	released bool          // the holds must not be given back again
 	locked   bool          // all of them are held, or were
-	judged   bool          // lost and until are known, as the work has returned
+	judged   bool          // lost and until are set, as the work has returned
 	since    time.Duration // when all locks were held, by the clock, as is the next
 	until    time.Duration // until when the locks are good
 	keep     time.Duration // how long the locks stay after their release
@@ -45,11 +45,12 @@ type shared struct {
 	oneKey  [1]string
 }
 
-// task is what a call guards. These are functions, and no interface, because what is called through an interface can't be on the stack.
+// task is the work that a call guards. It has functions instead of an interface, because values called through an
+// interface can't be on the stack.
 type task struct {
 	run func(ctx context.Context) error
-	// instead is the fallback, which runs in place of work that could not have its lock. A guard whose policy is to run it
-	// has one.
+	// instead is the fallback, which runs in place of work that could not have its lock. It is not nil if the policy is
+	// to run it.
 	instead func(ctx context.Context, refused error) error
 	// appendKeys makes the keys in place of the runner; or nil.
 	appendKeys func(ctx context.Context, room []string) ([]string, error)
@@ -79,7 +80,7 @@ func (c *call) start(ctx context.Context, facts keyexpr.Facts, t *task, below *d
 	return ran, err
 }
 
-// do is the call until its release, as its Registry wants it if it is in one.
+// do runs the call until its release, in the mode that its Registry sets if it is in one.
 func (c *call) do(facts keyexpr.Facts, t *task) (ran bool, outcome string, err error) {
 	switch {
 	case c.entry != nil && !c.enter():
@@ -114,7 +115,8 @@ func (c *call) do(facts keyexpr.Facts, t *task) (ran bool, outcome string, err e
 	return true, outcome, err
 }
 
-// render renders the keys of the call: at least one, none of them empty. It reads what else the request says about the locks.
+// render renders the keys of the call: at least one, none of them empty. It also evaluates the other expressions about
+// the locks.
 func (c *call) render(facts keyexpr.Facts, t *task) (keys []string, err error) {
 	if c.shared == nil {
 		c.shared = new(shared)

@@ -13,7 +13,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// config is what options fill in.
+// config is filled in by options.
 type config struct {
 	spec      Spec
 	single    fields    // of spec, those that an option of their own has given
@@ -47,7 +47,7 @@ func (c *config) give(set fields, s Spec) {
 	c.spec.merge(s, set)
 }
 
-// fromSpec sets what s gives over what was given before.
+// fromSpec sets the fields that s gives, over earlier ones.
 func (c *config) fromSpec(s Spec) {
 	if s.Key != "" {
 		c.source = nil
@@ -60,7 +60,7 @@ func (c *config) defaults() bool {
 	return c.spec.Name == "" && c.spec.Key == "" && c.keyFunc == nil
 }
 
-// fill merges what tags say into c: into the gaps, or, where c has defaults, over them.
+// fill merges the fields of a tag into c: into the gaps, or, where c has defaults, over them.
 func (c *config) fill(s Spec, defaults bool) {
 	set := s.given()
 	if c.keyFunc != nil {
@@ -72,7 +72,7 @@ func (c *config) fill(s Spec, defaults bool) {
 	c.spec.merge(s, set)
 }
 
-// imply fills in what the given fields imply, once no tag can say otherwise anymore.
+// imply fills in the fields that the given ones imply, once no tag can set them anymore.
 func (c *config) imply() {
 	c.spec.imply()
 	if c.fallback == nil {

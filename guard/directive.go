@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Directive fits the guard to a function of type t with a directive, for Func alone; see adapter.Directive for its name, text and args. The name
-// of the guard, if it has one, takes the place of the first part of that. Without an owner, the function is only checked. fact is nil, or returns
-// an argument.
+// Directive fits the guard to a function of type t with a directive, for Func alone; see adapter.Directive for its
+// name, text and args. A name of the guard's own replaces the first part of that. Without an owner, Directive only
+// checks the function. fact is nil, or returns an argument.
 func (a adapter) Directive(name, text, args string, t reflect.Type, owner, fact any) (*Guard, error) {
 	if err := a.unmade("Check of"); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (a adapter) Directive(name, text, args string, t reflect.Type, owner, fact 
 	return r.guard, nil
 }
 
-// direct notes what the directive text says of a function of type t.
+// direct applies the directive text to a function of type t.
 func (f *fitting) direct(t reflect.Type, text, args string) (err error) {
 	if !guardable(t) {
 		return fmt.Errorf("%v does not take a context.Context first and return an error last", t)

@@ -39,9 +39,9 @@
 //		Move func(ctx context.Context, from, to string) error   `guard:"#{[from, to]}; args=from,to"`
 //	}
 //
-// The fourth is text: that of a tag, or JSON, for configuration and annotations of other languages. The text of a tag may also
-// stand in a comment //latchkey:guard above a method of an interface, or above a function: latchkey-gen writes the code that has
-// it guarded, without reflection; see cmd/latchkey-gen.
+// The fourth is text: that of a tag, or JSON, for configuration and annotations of other languages. The text of a tag
+// may also stand in a comment //latchkey:guard above a method of an interface, or above a function: latchkey-gen writes
+// the guarding code, without reflection; see cmd/latchkey-gen.
 //
 //	attribute   option            says
 //	name        Name              what the guard is called in errors, spans and metrics
@@ -65,11 +65,12 @@
 //	switchable  Switchable        a Registry may switch the guard off, or to shadow mode
 //
 // Each request may have a limit or a lease of its own. In the place of the value stands a template of one hole,
-// limit=#{req.Plan.Slots} or lease=#{req.Timeout}, over the same facts as the key, also beside a KeyFunc. It makes a whole number
-// from 1 to 10,000, or a time.Duration of at least 1ms; what is known at start to make neither is an error there. Where nothing is
-// known of the type, as in JSON, a text such as "30s" makes a time.Duration. Each call evaluates it once it has a key: other
-// values, and nil, are ErrKey with the name of the fact. A limit counts for the calls that have it: who holds a permit keeps it when
-// later calls have a smaller limit, and these wait until fewer do. MaxHold bounds a lease of the request's own.
+// limit=#{req.Plan.Slots} or lease=#{req.Timeout}, over the same facts as the key, also beside a KeyFunc. It makes a
+// whole number from 1 to 10,000, or a time.Duration of at least 1ms. A template that can make neither is an error at
+// start. If the type is not known at start, as in JSON, a text such as "30s" makes a time.Duration. Each call evaluates
+// it once it has a key: other values, and nil, are ErrKey with the name of the fact. A limit counts for the calls that
+// have it: holders keep their permits when later calls have a smaller limit, and these wait until fewer hold one.
+// MaxHold bounds a lease of the request's own.
 //
 // A permit may be one of several keys. With limit=1; levels=20 of all, #{req.Plan.Slots} of tenant:#{req.Tenant}, a call takes a permit of its key, of
 // "all" and of its tenant, or none of the three: a level has a limit as above and the template of one key, which may be a constant. A comma in it is
@@ -78,9 +79,9 @@
 // request makes equal are ErrUnsupported: begin their templates differently. [Error] says which level was full, or that the rate was used up.
 //
 // Options win over tags, and the tag of a function over that of its request. A guard without a name and a key has
-// defaults, as for Bind of many functions: over those, tags win. [ParseSpecs] reads what is to override the declarations
-// when the program starts. Mistakes are errors of New, Func and the others, joined if there are several; what contradicts
-// itself, is given twice, or would be ignored is a mistake.
+// defaults, as for Bind of many functions: over those, tags win. [ParseSpecs] reads overrides of the declarations when
+// the program starts. Mistakes are errors of New, Func and the others, joined if there are several. A contradiction, an
+// attribute given twice and one that would be ignored are mistakes.
 //
 // # A call
 //
@@ -115,8 +116,9 @@
 //
 // # What is seen
 //
-// Each call is one span "guard <name>", one [Event] for every observer, and counts and times in OpenTelemetry's metrics:
-// docs/telemetry.md lists their names. [Log] is a ready observer that writes events to a log. None of them tells a key.
+// Each call is one span "guard <name>", one [Event] for every observer, and counts and times in OpenTelemetry's
+// metrics: docs/telemetry.md lists their names. [Log] is a ready observer that writes events to a log. None of them
+// shows a key.
 //
 // # All guards of a program
 //

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// DrainReport says how Drain went.
+// DrainReport is the result of Drain.
 type DrainReport struct {
 	// Took is how long Drain waited.
 	Took time.Duration
@@ -60,7 +60,7 @@ type gate struct {
 	idle    chan struct{} // closed when nothing runs anymore; nil until the gate is closed
 }
 
-// enter lets a call in. Behind a closed gate that is only what a running call needs.
+// enter lets a call in. A closed gate lets in only calls inside of a running one.
 func (g *gate) enter(nested bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +90,8 @@ func (g *gate) refuse() {
 	g.ended-- // it is about to leave
 }
 
-// close returns how many calls have ended so far, and what is closed when nothing runs anymore.
+// close closes the gate. It returns how many calls have ended so far, and a channel that is closed when nothing runs
+// anymore.
 func (g *gate) close() (ended int, idle <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,7 +110,7 @@ func (g *gate) count() (ended, refused, running int) {
 	return g.ended, g.refused, g.running
 }
 
-// insideContext marks what runs inside of a call of a Registry.
+// insideContext marks work inside of a call of a Registry.
 type insideContext struct {
 	context.Context
 	registry *Registry

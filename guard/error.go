@@ -79,7 +79,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("guard %q: %s: %v", e.Guard, e.what(), e.Cause)
 }
 
-// what says what happened, in words that fit a guard.
+// what describes the failure in words that fit a guard.
 func (e *Error) what() string {
 	switch {
 	case e.Rate:
@@ -106,8 +106,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.Cause}
 }
 
-// classify finds out whose fault it is that there is no key or no condition. Bad values are the client's, and what
-// nobody has called by its name is the program's.
+// classify finds out whose fault it is that there is no key or no condition. Bad values are the client's, and errors
+// without a name of ours are the program's.
 func classify(err error) (outcome string, sentinel error) {
 	switch {
 	case errors.Is(err, ErrOutage):

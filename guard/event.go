@@ -41,8 +41,8 @@ var outcomes = [...]string{
 // Outcomes is adapter.Outcomes.
 func (adapter) Outcomes() []string { return slices.Clone(outcomes[:]) }
 
-// Event is the account of one guarded call, or says that Lead has been elected. It has no key in it, but the texts of its errors can quote the
-// request or the lock service.
+// Event describes one guarded call, or the election of a Lead. It has no key in it, but the texts of its errors can
+// quote the request or the lock service.
 type Event struct {
 	// Guard is the name of the guard, Template its key template, which is empty for a KeyFunc.
 	Guard, Template string

@@ -12,10 +12,10 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// An Explanation is what a guard would do with a call, for operators and for tests. It has keys in it, which can hold
-// personal data.
+// An Explanation describes what a guard would do with a call, for operators and for tests. It has keys in it, which can
+// hold personal data.
 type Explanation struct {
-	// Spec is the declaration, with what tags and overrides say.
+	// Spec is the declaration, with tags and overrides applied.
 	Spec Spec
 	// Mode is how the guard is switched.
 	Mode Mode
@@ -25,8 +25,8 @@ type Explanation struct {
 	Applies bool
 	// Keys are those that the call would take, in this order. There are none if it does not apply, or for Err.
 	Keys []KeyState
-	// Limit, Levels and Lease are what the call would ask for, whether the Spec has them or they are read from its facts. They are zero
-	// without Keys.
+	// Limit, Levels and Lease are those that the call would request, whether from the Spec or from its facts. They are
+	// zero without Keys.
 	Limit  int
 	Levels []lock.Level
 	Lease  time.Duration
@@ -36,14 +36,15 @@ type Explanation struct {
 	Rest []Explanation
 }
 
-// KeyState is what is known of a key at this moment.
+// KeyState is the state of a key at this moment.
 type KeyState struct {
 	Key string
 	// Known is whether the locker can say if the key is held. Busy and Remaining mean nothing without it.
 	Known bool
 	// Busy is whether the call would have to wait for the key, or be refused.
 	Busy bool
-	// Level is the template of what is full, where that is known, and Rate is whether the rate is used up, as in an Error.
+	// Level is the template of the full key, where that is known, and Rate is whether the rate is used up, as in an
+	// Error.
 	Level string
 	Rate  bool
 	// Remaining is how long the present holder may keep the key if it does not renew it; 0 is not known.
@@ -62,8 +63,8 @@ type peeker interface {
 // Explain says what a call with these facts would do now, without taking a lock or running anything. Facts are by root, as
 // the key names them: map[string]any{"req": PayRequest{OrderID: "7"}}. The error is that the guard does not fit them.
 //
-// Whether a key is held is known of lockers with a method Peek(context.Context, lock.Request) error, which answers what an
-// Acquire that does not wait would.
+// The state of keys is known with lockers that have a method Peek(context.Context, lock.Request) error, which returns
+// the result of an Acquire without a wait.
 func (g *Guard) Explain(ctx context.Context, facts map[string]any) (Explanation, error) {
 	if g == nil {
 		return Explanation{}, errors.New("guard: Explain of a nil guard")
@@ -87,7 +88,7 @@ func (g *Guard) Explain(ctx context.Context, facts map[string]any) (Explanation,
 	return r.Explain(ctx, func(root string) (any, error) { return facts[root], nil }), nil
 }
 
-// explainer fits g to roots as prepare does, but for that it counts for nothing: a registry does not get to know it.
+// explainer fits g to roots as prepare does, but does not list it in a registry.
 func (g *Guard) explainer(roots keyexpr.Roots, adopted bool) (*runner, error) {
 	fitted := *g
 	fitted.override((*Registry).said)

@@ -8,10 +8,10 @@ import (
 	"github.com/latchkey-go/latchkey/internal/suggest"
 )
 
-// Explain says what the named guard would do now with a call that has these facts, as Guard.Explain does, for people who have
-// the request as text: facts are JSON by root, {"body": {"id": "7"}, "path": {"id": "7"}}. Info.Roots has the names. A fact
-// that is not given is missing in the request, and one that the guard's template does not read may be wrong. The error is
-// that there is no such guard, or that its adapter does not offer such a fact.
+// Explain says what the named guard would do now with a call that has these facts, as Guard.Explain does, for people
+// who have the request as text: facts are JSON by root, {"body": {"id": "7"}, "path": {"id": "7"}}. Info.Roots has the
+// names. A fact that is not given is missing in the request, and one that the guard's template does not read may be
+// wrong. The error says that there is no such guard, or that its adapter does not offer such a fact.
 func (r *Registry) Explain(ctx context.Context, name string, facts map[string]json.RawMessage) (Explanation, error) {
 	e, err := r.find(name)
 	if err != nil {
@@ -35,8 +35,8 @@ func (r *Registry) Explain(ctx context.Context, name string, facts map[string]js
 	}), nil
 }
 
-// Match returns the names of the guards whose templates make a key like that, in order: whose lock it can be. A guard
-// without a template, as with a KeyFunc, is never among them.
+// Match returns the names of the guards whose templates can make this key, in order. A guard without a template, as
+// with a KeyFunc, is never among them.
 func (r *Registry) Match(key string) (names []string) {
 	for _, e := range r.list() {
 		r := e.runner.current()

@@ -7,7 +7,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// fitting is a function that a guard is to fit.
+// fitting describes the function that a guard must fit.
 type fitting struct {
 	name     string        // default of Spec.Name
 	owner    any           // Guard.owner
@@ -15,7 +15,7 @@ type fitting struct {
 	request  reflect.Type  // of the only argument; nil if there are others, or none
 	roots    keyexpr.Roots // of templates
 	args     bool          // Spec.Args was understood
-	fallback reflect.Type  // what a fallback must be
+	fallback reflect.Type  // the type of a fallback
 }
 
 // fit fits g to a function. The tag of the function fills in the fields that the options of g leave open, and then the

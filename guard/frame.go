@@ -58,13 +58,13 @@ func (f *function[Req, Res]) work(ctx context.Context, req Req, inline func(cont
 	return f.fn(ctx, req)
 }
 
-// frame is what a call of a function has in the heap, in one piece.
+// frame is the heap memory of a call of a function, in one piece.
 type frame[Req any] struct {
 	shared
 	req Req // for templates, which read it where it is
 }
 
-// forget lets go of the request, which a context that somebody keeps would otherwise keep, too.
+// forget drops the request, which would otherwise live as long as a context that somebody keeps.
 func (f *frame[Req]) forget() { f.req = *new(Req) }
 
 // factsOf is the Facts of a call of a function: its request.

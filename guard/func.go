@@ -57,7 +57,7 @@ func TryJob(g *Guard, fn func(context.Context) error) (func(context.Context) (ra
 	return job{f}.try, nil
 }
 
-// A Result is what a function guarded by Try did.
+// A Result is the outcome of a call of a function guarded by Try.
 type Result[T any] struct {
 	// Ran reports whether the function was called. With a nil Err, false says that the call was dropped, or that a fallback
 	// ran instead.
@@ -94,7 +94,7 @@ type function[Req, Res any] struct {
 	inPlace  bool // the template reads a request where it is, and needs no facts
 }
 
-// entryPoint is what newFunction has to know of an entry point.
+// entryPoint describes an entry point to newFunction.
 type entryPoint struct {
 	name     string
 	request  reflect.Type // nil for a function without one
@@ -159,7 +159,7 @@ func (j job) try(ctx context.Context) (ran bool, err error) {
 	return ran, err
 }
 
-// fallbackFunc is what runs in place of a function.
+// fallbackFunc runs in place of a function.
 type fallbackFunc[Req, Res any] = func(context.Context, Req, error) (Res, error)
 
 // fallbackOf is f, a fallback of one of the three kinds or nil, for a function of these types, which it fits if a policy wants it.

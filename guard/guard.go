@@ -23,7 +23,7 @@ type Guard struct {
 	said    Spec   // by Override
 	owner   any    // what declares the rest: with Bind the type of the struct, with a directive that of the interface, or a function's name
 
-	fitted *runner // to what the guard stands before
+	fitted *runner // to the function or route behind the guard
 	fact   any     // of a function with a directive: what returns an argument, a func(*Req, string) any
 }
 

@@ -39,8 +39,8 @@ func heldBy(ctx context.Context, name string) *heldContext {
 	return c
 }
 
-// Held reports whether ctx belongs to work that the named guard runs under its lock; an empty name is any guard. Whether
-// the lock has been lost since, or given back, RequireHeld tells.
+// Held reports whether ctx belongs to work that the named guard runs under its lock; an empty name is any guard.
+// RequireHeld also reports whether the lock has been lost since, or given back.
 func Held(ctx context.Context, name string) bool { return heldBy(ctx, name) != nil }
 
 // RequireHeld is an assertion for functions that rely on their caller's lock. It returns nil if ctx belongs to work that
@@ -74,7 +74,7 @@ func Token(ctx context.Context) (token int64, ok bool) {
 	return fenced.Token(), true
 }
 
-// Hold is what guarded work knows of its locks: those that the innermost guard around it has taken. It is safe for
+// Hold gives guarded work access to its locks: those that the innermost guard around it has taken. It is safe for
 // concurrent use.
 type Hold struct{ c *heldContext }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// KeyFunc computes the key in Go, in place of Key, for what a template can't say. An empty key is ErrKey, and so is an
-// error that matches ErrKey or keyexpr.ErrValue; one that matches ErrOutage is an outage, any other ErrFault. The guard fits
+// KeyFunc computes the key in Go, in place of Key, where a template can't. An empty key is ErrKey, and so is an error
+// that matches ErrKey or keyexpr.ErrValue; one that matches ErrOutage is an outage, any other ErrFault. The guard fits
 // calls whose request (the root `req`) is a Req: those of Func, and of adapters that offer one.
 func KeyFunc[Req any](key func(Req) (string, error)) Option {
 	return newKeyFunc("KeyFunc", key == nil, func(req Req) ([]string, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// local is what the calls of one guard in this process know of each other. Calls of other processes are not in it.
+// local is the state that the calls of one guard share in this process. Calls of other processes are not in it.
 type local struct {
 	mu      sync.Mutex
 	waiting map[string]int // by key: how many wait, where Spec.Waiters bounds that
@@ -57,12 +57,12 @@ func (l *local) waited(key string) {
 	}
 }
 
-// replacer is a locker that tells a call of a newer one.
+// replacer is a locker that can notify a call of a newer one.
 type replacer interface {
 	Replace(ctx context.Context, r lock.Request) (turn context.Context, leave func(), err error)
 }
 
-// serves refuses a locker that can't do what g declares.
+// serves refuses a locker that can't serve the declaration of g.
 func (g *Guard) serves() {
 	if s, ok := g.locker.(interface{ Serves(lock.Kind) error }); ok && !isNil(g.locker) {
 		err := s.Serves(g.spec.Kind)
@@ -79,7 +79,7 @@ func (g *Guard) serves() {
 		"busy=replace: a %T can't tell a call of a newer one, as it has no method Replace: see lock.Locker", g.locker)
 }
 
-// turn is what a call has that newer ones replace, from before it waits until it has given its locks back.
+// turn belongs to a call that newer ones can replace, from before it waits until it has given its locks back.
 type turn struct {
 	ctx   context.Context // ends when a newer call comes for one of the keys
 	leave []func()
@@ -103,7 +103,7 @@ func (c *call) takeTurn(r lock.Request, keys []string) error {
 	return nil
 }
 
-// leaveTurn is the end of what takeTurn began.
+// leaveTurn ends the turn.
 func (c *call) leaveTurn() {
 	for _, leave := range c.turn.leave {
 		leave()

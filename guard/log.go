@@ -22,13 +22,13 @@ import (
 // with the words of the lock service. It never has a key of the call, which is <key> where those words have it by itself or quoted; use
 // LogKeys where the log may hold personal data.
 //
-// An outage at night is not to fill a disk: of one guard, outcome and level, at most 10 lines are written a minute. The last of
-// them says for how long no more follow (pause), and the next one how many were left out (omitted). Metrics have them all.
-// Lines of DEBUG are not bounded: who turns them on wants to see each call.
+// An outage at night is not to fill a disk: of one guard, outcome and level, at most 10 lines are written a minute. The
+// last of them says for how long no more follow (pause), and the next one how many were left out (omitted). Metrics
+// have them all. Lines of DEBUG are not bounded: they are for seeing each call.
 func Log(l *slog.Logger) Option { return logTo(l, false) }
 
-// LogKeys is Log with the keys of each call. Keys hold what the template reads of the request, such as the number of a
-// customer.
+// LogKeys is Log with the keys of each call. Keys hold values that the template reads from the request, such as the
+// number of a customer.
 func LogKeys(l *slog.Logger) Option { return logTo(l, true) }
 
 func logTo(l *slog.Logger, keys bool) Option {
@@ -58,7 +58,7 @@ const (
 	linePeriod = time.Minute
 )
 
-// lineKind is what lines have in common of which many are left out.
+// lineKind groups the lines that share a bound.
 type lineKind struct {
 	guard, outcome string
 	level          slog.Level // as lines that matter less would use up the room of others

@@ -15,8 +15,8 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// An Option declares one thing about a guard, for New. To give the same thing twice is a mistake, which New reports; only
-// FromSpec and what follows it override what was said before.
+// An Option declares one thing about a guard, for New. To give the same thing twice is a mistake, which New reports;
+// only FromSpec and the options after it override earlier ones.
 type Option interface{ apply(*config) }
 
 type optionFunc func(*config)
@@ -28,7 +28,7 @@ func give(set fields, s Spec) Option {
 	return optionFunc(func(c *config) { c.give(set, s) })
 }
 
-// giveText is give for texts of which an empty one says nothing.
+// giveText is give for texts. An empty one sets nothing.
 func giveText(option, text string, set fields, s Spec) Option {
 	if text != "" {
 		return give(set, s)
@@ -36,7 +36,7 @@ func giveText(option, text string, set fields, s Spec) Option {
 	return optionFunc(func(c *config) { c.fault("%s without a text: leave it out", option) })
 }
 
-// giveOnce sets what is no field of a Spec, once.
+// giveOnce sets a value that is no field of a Spec, once.
 func giveOnce[T comparable](option string, value T, at func(*config) *T) Option {
 	return optionFunc(func(c *config) {
 		var zero T
@@ -187,8 +187,8 @@ func Args(names ...string) Option {
 // Switchable sets Spec.Switchable: the guard may be switched off, or to shadow mode, while the program runs.
 func Switchable() Option { return give(fieldSwitchable, Spec{Switchable: true}) }
 
-// FromSpec sets the fields that s gives, over what was given before; a zero field is not given. Options that follow may
-// set them once more, and tags fill in what is still open.
+// FromSpec sets the fields that s gives, over earlier options; a zero field is not given. Options that follow may set
+// them once more, and tags fill in the fields that are still open.
 func FromSpec(s Spec) Option {
 	return optionFunc(func(c *config) {
 		c.fromSpec(s)

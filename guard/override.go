@@ -21,7 +21,7 @@ import (
 // can't change there. A field that a later call does not give keeps its earlier override. Between calls with an old and
 // a new key there is no exclusion.
 //
-// All specs are taken, or none: the error joins what is wrong with each, and nothing has changed.
+// All specs are taken, or none: the error joins the mistakes of each, and nothing has changed.
 func (r *Registry) Override(specs map[string]Spec) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +47,8 @@ func (r *Registry) Override(specs map[string]Spec) error {
 	return nil
 }
 
-// refitLocked fits the guards of sites once more, with what is said to Override, for calls that are yet to begin. With a fault of theirs, or one of
-// faults, all is as before.
+// refitLocked fits the guards of sites once more, with the overrides said, for calls that are yet to begin. If they or
+// faults have a mistake, nothing changes.
 func (r *Registry) refitLocked(said map[string]Spec, faults []error, sites ...*site) error {
 	next := make(map[*site]*runner) // a Stack may be in sites for each of its guards
 	for _, at := range sites {
@@ -68,14 +68,14 @@ func (r *Registry) refitLocked(said map[string]Spec, faults []error, sites ...*s
 	return nil
 }
 
-// said is what was said to Override so far. It does not change.
+// said returns the overrides so far. The map does not change.
 func (r *Registry) said() map[string]Spec {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.overrides
 }
 
-// override changes g as was said to Override of its registry.
+// override applies the overrides of g's registry to g.
 func (g *Guard) override(said func(*Registry) map[string]Spec) {
 	if g.registry != nil {
 		g.said = said(g.registry)[g.spec.Name]
@@ -117,7 +117,7 @@ func (s *site) like(other *site) bool {
 		s.can == other.can && reflect.DeepEqual(s.roots, other.roots)
 }
 
-// refit fits the guards of s once more, of which those in r have what is said to Override.
+// refit fits the guards of s once more. Those in r get the overrides said.
 func (s *site) refit(r *Registry, said map[string]Spec) (*runner, error) {
 	g := s.guard
 	next, err := g.fitTo(s.roots, s.can, func(*Registry) map[string]Spec { return said })
@@ -132,7 +132,7 @@ func (s *site) refit(r *Registry, said map[string]Spec) (*runner, error) {
 	return next, errors.Join(faults...)
 }
 
-// fixed describes what can't be as s says in a guard that was made as old.
+// fixed describes the fields of s that can't change in a guard that was made with old.
 func (s *Spec) fixed(old *Spec) (faults []error) {
 	for _, a := range attributes {
 		frozen := a.field&(fieldKind|fieldArgs) != 0 || a.field&(fieldBusy|fieldOutage) != 0 && s.fallsBack() && !old.fallsBack()

@@ -131,7 +131,7 @@ func parseOne(text string, roots keyexpr.Roots, options []keyexpr.Option) (*keye
 	return one, err
 }
 
-// evaluate gives the call, which has keys, a request of its own, with what the expressions make of its facts.
+// evaluate gives the call, which has keys, a request of its own, with the values of the expressions for its facts.
 func (c *call) evaluate(keys []string, facts keyexpr.Facts) (err error) {
 	s, r := c.spec, *c.request
 	for i := range c.expressions {

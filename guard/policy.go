@@ -8,7 +8,7 @@ import (
 	"github.com/latchkey-go/latchkey/internal/suggest"
 )
 
-// Policy says what becomes of a call whose lock could not be had. Its text form, as in tags and configuration, is
+// Policy says what happens to a call that could not get its lock. Its text form, as in tags and configuration, is
 // "fail", "skip", "run-unlocked", "fallback" or "replace".
 type Policy int
 

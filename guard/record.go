@@ -11,12 +11,12 @@ import (
 	"github.com/latchkey-go/latchkey/internal/clock"
 )
 
-// telemetryRecord collects a call's telemetry. A call that nothing observes has none, and reads the clock less often: both are a good part of
-// what a guard around a lock in memory costs.
+// telemetryRecord collects a call's telemetry. It is nil if nothing observes the call, which then reads the clock less
+// often: both are a good part of the cost of a guard around a lock in memory.
 type telemetryRecord struct {
 	Event
 	span     trace.Span
-	measured bool          // by the instruments, of which it leaves those that it has entered
+	measured bool          // by the instruments: it undoes its counts of waiting and held calls
 	start    time.Duration // when it began to ask for its locks, by the clock
 }
 
@@ -86,7 +86,7 @@ func (c *call) beginHold() {
 	acquired(a.span, a.Keys, a.Wait)
 }
 
-// tell says how the call went, now that it has given its locks back.
+// tell reports the call to its observers, now that it has given its locks back.
 func (c *call) tell() {
 	a := c.record
 	if c.entry != nil {

@@ -14,7 +14,7 @@ import (
 var errLevels = fmt.Errorf("%w: levels and a rate are for one key, and levels have keys of their own: begin their templates differently", lock.ErrUnsupported)
 
 // noKey answers a call that failed for err before there was a key: at a fact, or at a function that a template calls.
-// fields is what the text at fault reads.
+// fields are the facts that the text at fault reads.
 func (c *call) noKey(err error, fields []string, t *task) (ran bool, outcome string, _ error) {
 	if c.mode == On && c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
 		return false, OutcomeCanceled, c.canceled()
@@ -30,7 +30,7 @@ func (c *call) noKey(err error, fields []string, t *task) (ran bool, outcome str
 	return false, outcome, failed
 }
 
-// keyless is why there is no key, as an error for the caller.
+// keyless converts a rendering error to the *Error that the caller gets.
 func (c *call) keyless(err error, fields []string) (outcome string, _ *Error) {
 	outcome, sentinel := classify(err)
 	failed := c.fail(sentinel, err)
@@ -72,7 +72,7 @@ func (c *call) refuse(err error, t *task) (ran bool, outcome string, _ error) {
 	return c.instead(c.spec.Outage, outage(err), c.fail(ErrOutage, err), t)
 }
 
-// instead does what policy says in place of the work, or refuses the call.
+// instead follows the policy in place of the work, or refuses the call.
 func (c *call) instead(policy Policy, outcome string, refused *Error, t *task) (ran bool, _ string, _ error) {
 	if c.record != nil {
 		c.record.Refused = refused
@@ -111,7 +111,7 @@ func (c *call) full(sentinel, cause error) (template string, rate bool) {
 	return c.spec.keys()[1+at], false
 }
 
-// canceled is the end of the caller's context as an error. With a cause of the caller's own, it matches both.
+// canceled returns the end of the caller's context as an error. With a cause of the caller's own, it matches both.
 func (c *call) canceled() error {
 	err, cause := c.ctx.Err(), context.Cause(c.ctx)
 	if errors.Is(cause, err) {

@@ -32,9 +32,9 @@ import (
 //	…
 //	report, err := reg.Drain(ctx) // when the program ends
 //
-// A Registry notices where its guards are taken under each other's locks, in a Stack or by nested calls. Two that it has seen in both orders, A under B
-// and B under A, can have two calls wait for each other. It says so once for each pair, as a line of Log at WARN: take them in one
-// order, or declare both keys in one guard.
+// A Registry watches which guards are taken under each other's locks, in a Stack or by nested calls. Two that it has
+// seen in both orders, A under B and B under A, can have two calls wait for each other. It says so once for each pair,
+// as a line of Log at WARN: take them in one order, or declare both keys in one guard.
 type Registry struct {
 	shared config // what all guards get
 	gate   gate
@@ -47,9 +47,9 @@ type Registry struct {
 	made      map[string]bool // the names of guards, also of those that are not listed yet
 }
 
-// NewRegistry returns a Registry without guards. The options are for all guards in it: Observe, Log, LogKeys, TemplateFunc,
-// TracerProvider, MeterProvider, ReleaseTimeout and MaxRetryAfter. Where a guard has an option of its own, it has the last word, but observers add up:
-// first those of the registry, then the guard's.
+// NewRegistry returns a Registry without guards. The options are for all guards in it: Observe, Log, LogKeys,
+// TemplateFunc, TracerProvider, MeterProvider, ReleaseTimeout and MaxRetryAfter. An option of a guard's own overrides
+// them. Observers add up: first those of the registry, then the guard's.
 func NewRegistry(opts ...Option) (*Registry, error) {
 	r := &Registry{entries: make(map[string]*entry), overrides: make(map[string]Spec), made: make(map[string]bool)}
 	r.drain, r.begin = context.WithCancel(context.Background())
@@ -98,7 +98,7 @@ func (r *Registry) equip(c *config) {
 	c.maxRetryAfter = cmp.Or(c.maxRetryAfter, s.maxRetryAfter)
 }
 
-// declared notes that there is a guard of a name.
+// declared records that there is a guard of a name.
 func (r *Registry) declared(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,9 +177,9 @@ func (e *entry) rename(g *Guard) string {
 	return fmt.Sprintf(" for another %v, with another Spec: where the tags give no names, those of fields tell them apart, as in Bind of struct{ Second *%v }", g.owner, g.owner)
 }
 
-// Info is what a Registry knows about a guard.
+// Info describes a guard of a Registry.
 type Info struct {
-	// Spec is the declaration, with all that tags and overrides say.
+	// Spec is the declaration, with tags and overrides applied.
 	Spec Spec
 	// Shape is what the keys look like: order:<string>. It is empty for a KeyFunc.
 	Shape string
@@ -280,8 +280,8 @@ func caller() string {
 	}
 }
 
-// ownFile reports whether file is one of those that make guards for others. Functions have no say in it: where one is
-// inlined, it has the caller's name.
+// ownFile reports whether file is one of those that make guards for others. It does not go by functions, because one
+// that is inlined has the caller's name.
 func ownFile(root, file string) bool {
 	dir, ours := strings.CutPrefix(path.Dir(file), root+"/")
 	return ours && !strings.HasSuffix(file, "_test.go") &&

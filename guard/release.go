@@ -17,7 +17,7 @@ import (
 var errLeaseOver = errors.New("the lease was over when the work returned")
 
 // settle gives the locks back after the work returned err, and finds out whether they were held to its end. A lock that
-// is good when the work returns is not lost by what becomes of it while it is given back.
+// is good when the work returns is not lost, even if its release fails.
 func (c *call) settle(err error) (outcome string, _ error) {
 	c.judge()
 	if c.lost == nil && err == nil && c.spec.Hold > 0 {
@@ -44,7 +44,7 @@ func (c *call) settle(err error) (outcome string, _ error) {
 }
 
 // judge finds out, when the work has returned, whether the locks of c are lost, and those of all guards before it in a
-// Stack, whether or not the guards between them have locks: what follows is not the work's time anymore.
+// Stack, whether or not the guards between them have locks: the time after that is not the work's anymore.
 func (c *call) judge() {
 	for ; c != nil; c = c.above {
 		if !c.locked || c.judged {
@@ -61,8 +61,8 @@ func (c *call) judge() {
 	}
 }
 
-// good is how long all locks are still good by their own clocks. One that has no clock is good for what was declared, or
-// forever if it is renewed.
+// good is how long all locks are still good by their own clocks. A lock without a clock is good for the declared time,
+// or forever if it is renewed.
 func (c *call) good() time.Duration {
 	good := Forever
 	for _, hold := range c.work.holds {
@@ -100,8 +100,8 @@ func (c *call) loss(good time.Duration) error {
 	return &lock.LostError{Held: held, Reason: errLeaseOver}
 }
 
-// release gives back all locks, each once and all under one bound, whatever becomes of the others. A loss that a locker
-// answers while the locks are good happened during the work.
+// release gives back all locks, each once and all under one bound, even if others fail. A loss that a locker answers
+// while the locks are good happened during the work.
 func (c *call) release() {
 	if c.shared == nil || len(c.work.holds) == 0 || c.released {
 		return
@@ -135,11 +135,11 @@ func (c *call) release() {
 	}
 }
 
-// givesBack reports whether the locks of a call are given back with those of the guards behind it. If one of them is lost, all of these calls tell that:
-// the work had not what it ran under.
+// givesBack reports whether the locks of a call are given back with those of the guards behind it. If one of them is
+// lost, all of these calls report that: the work did not have all of its locks.
 func (c *call) givesBack() bool { return c.joined && c.locked && !c.released && c.spec.Hold == 0 }
 
-// gone notes that the locks are given back, and what the locker has said.
+// gone notes that the locks are given back, and the locker's answer.
 func (c *call) gone(err error) {
 	if err != nil {
 		c.answered(err, clock.Now() < c.until)
@@ -179,8 +179,8 @@ func (s *Spec) canKeep(holds []lock.Hold) error {
 	return nil
 }
 
-// stopped reports whether err of the work is that a newer call has come. An adapter may have ended the caller's context by
-// then, having told the client.
+// stopped reports whether err of the work says that a newer call has come. An adapter may have answered the client by
+// then, and ended the caller's context.
 func (c *call) stopped(err error) bool {
 	if !c.turn.replaced() || errors.Is(context.Cause(c.ctx), ErrReplaced) { // by a call around this one
 		return false
@@ -188,12 +188,12 @@ func (c *call) stopped(err error) bool {
 	return errors.Is(err, ErrReplaced) || c.ctx.Err() == nil && errors.Is(err, context.Canceled)
 }
 
-// releaser is what a locker is that gives back several locks at once.
+// releaser is a locker that can give back several locks at once.
 type releaser interface {
 	ReleaseAll(ctx context.Context, holds []lock.Hold) error
 }
 
-// answered notes what went wrong with a release, while the locks were good or later.
+// answered records the error of a release, while the locks were good or later.
 func (c *call) answered(err error, good bool) {
 	if isLoss(err) && good && c.lost == nil {
 		c.lost = err

@@ -12,15 +12,15 @@ import (
 // deadline: the caller may be gone.
 const releaseTimeout = 5 * time.Second
 
-// ReleaseTimeout bounds giving back all locks of a call together; without it, that is 5s. A call does not return before,
-// and what could not be given back ends with its lease. It bounds the roll-back, too: where a guard of several keys must
-// answer an outage quickly, it adds to Wait.
+// ReleaseTimeout bounds giving back all locks of a call together; without it, that is 5s. A call does not return before
+// that, and a lock that could not be given back ends with its lease. It bounds the roll-back, too: where a guard of
+// several keys must answer an outage quickly, it adds to Wait.
 func ReleaseTimeout(d time.Duration) Option {
 	return giveBound("ReleaseTimeout", d, func(c *config) *time.Duration { return &c.releaseTimeout })
 }
 
-// releaseContext has the values of the caller's context, but an end of its own, a timeout after its first use. It
-// is a type because lockers in memory never look at it, and a timer is a good part of what a guard around them costs.
+// releaseContext has the values of the caller's context, but an end of its own, a timeout after its first use. It is a
+// type because lockers in memory never look at it, and a timer is a good part of the cost of a guard around them.
 type releaseContext struct {
 	parent  context.Context
 	timeout time.Duration

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// declared is what tags say about a guard.
+// declared is the declaration in the tags of a request type.
 type declared struct {
 	spec     Spec
 	template bool     // a blank field carries a tag
@@ -124,7 +124,8 @@ func (d *declared) key(name string) string {
 	return key
 }
 
-// structType returns t, or what t points to, if it is a struct, and else nil, as for a function that has no request.
+// structType returns t, or its element type for a pointer, if that is a struct, and else nil, as for a function that
+// has no request.
 func structType(t reflect.Type) reflect.Type {
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -50,8 +50,9 @@ func (c *call) lookAhead(facts keyexpr.Facts) {
 	c.ahead, c.joined = ahead, true
 }
 
-// reserveStack takes the locks of keys and of the guards behind this one, if all of them are free. It returns for how many of keys it did. An error
-// counts only where a call does not wait: another one is refused by the guard whose lock is busy, or waits for Redis.
+// reserveStack takes the locks of keys and of the guards behind this one, if all of them are free. It returns for how
+// many of keys it did. An error counts only where a call does not wait. A call that waits is refused by the guard whose
+// lock is busy, or waits for Redis.
 func (c *call) reserveStack(ctx context.Context, keys []string) (context.Context, int, error) {
 	var rs []lock.Request
 	want := func(request lock.Request, keys []string) {

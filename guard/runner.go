@@ -15,13 +15,13 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// requestRoot is what templates call the request of Func and Bind.
+// requestRoot is the name of the request of Func and Bind in templates.
 const requestRoot = "req"
 
-// runner is a Guard fitted to the facts of what it stands before. It is safe for concurrent use. Only Registry.Override changes it, for calls
-// that are yet to begin; see current.
+// runner is a Guard fitted to the facts of its function or route. It is safe for concurrent use. Only Registry.Override
+// changes it, for calls that are yet to begin; see current.
 type runner struct {
-	latest atomic.Pointer[runner] // that Override has made of it; nil before, and of those that it made
+	latest atomic.Pointer[runner] // made by Override; nil before, and in those that it made
 
 	spec      Spec
 	request   lock.Request // that of spec, but for the key
@@ -68,7 +68,7 @@ func (g *Guard) adapt(roots keyexpr.Roots, can abilities) (*runner, error) {
 	return fitted.prepare(roots, can)
 }
 
-// current returns what the next call runs: r, or what Registry.Override has made of it since.
+// current returns the runner of the next call: r, or the one that Registry.Override has made of it since.
 func (r *runner) current() *runner {
 	if latest := r.latest.Load(); latest != nil {
 		return latest
@@ -89,7 +89,7 @@ func (g *Guard) prepare(roots keyexpr.Roots, can abilities) (*runner, error) {
 	return at.runner, err
 }
 
-// fitTo fits g to roots, and the guards behind it, each with what is said to Override of its registry. It changes g.
+// fitTo fits g to roots, and the guards behind it, each with the overrides of its registry. It changes g.
 func (g *Guard) fitTo(roots keyexpr.Roots, can abilities, said func(*Registry) map[string]Spec) (*runner, error) {
 	g.override(said)
 	g.faults.check(g.registry == nil && g.spec.Switchable, "switchable, but in no registry: give guard.In")
@@ -162,7 +162,7 @@ func (r *runner) parse(g *Guard, roots keyexpr.Roots) (f faults) {
 	return append(f, r.parseExpressions(roots, g.functions)...)
 }
 
-// fields is what the key reads of the facts, as far as that is known.
+// fields returns the facts that the key reads, as far as they are known.
 func (r *runner) fields() []string {
 	if r.keyFunc != nil {
 		return nil

@@ -43,8 +43,9 @@ func (c *call) classed(err error) *Error {
 	return c.fail(ErrOutage, err)
 }
 
-// shadow is the context of work in the mode Shadow. Beside the work, a goroutine takes the locks on the keys of shadows. It
-// has at most the releaseTimeout for each of taking them and giving them back, and is a part of the call to a Drain.
+// shadow is the context of work in the mode Shadow. Beside the work, a goroutine takes the locks on the keys of
+// shadows. It has at most the releaseTimeout for each of taking them and giving them back. A Drain waits for it as a
+// part of the call.
 type shadow struct {
 	context.Context
 	run   *runner

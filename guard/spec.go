@@ -191,7 +191,7 @@ func (s Spec) missing(hasKeyFunc bool) []error {
 	return f
 }
 
-// request is what s asks of a locker, but for the key, and for what is read from requests.
+// request returns the request to a locker, without the key and the values that are read from requests.
 func (s *Spec) request() lock.Request {
 	r := lock.Request{Kind: s.Kind, Wait: s.Wait, Lease: s.Lease, MaxHold: s.MaxHold, Limit: s.Limit, Holder: fmt.Sprintf("guard %q", s.Name)}
 	r.Rate, _ = s.rate()
@@ -201,7 +201,8 @@ func (s *Spec) request() lock.Request {
 	return r
 }
 
-// rate is what Rate and Burst ask of a locker: as many as may begin at once, within the time in which Rate gives that many.
+// rate returns Rate and Burst for a locker: as many as may begin at once, within the time in which Rate gives that
+// many.
 func (s *Spec) rate() (r lock.Rate, err error) {
 	if s.Rate == "" {
 		return r, nil

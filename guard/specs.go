@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ParseSpecs reads what overrides the declarations of a program when it starts: a Spec for each of some guards, by name.
-// A field that is not given stays as it is declared; a zero that is written out, as in wait=0, is given. The text is JSON,
+// ParseSpecs reads overrides of a program's declarations, for its start: Specs of guards, by name. A field that is not
+// given stays as it is declared; a zero that is written out, as in wait=0, is given. The text is JSON,
 //
 //	{"order.pay": {"wait": "5s", "busy": "skip"}, "report": "limit=3"}
 //

@@ -14,10 +14,10 @@ const (
 	// Off runs the work without anything before it: no condition, no key, no lock. It is the kill switch, for a guard
 	// that does more harm than good.
 	Off
-	// Shadow runs the work without the lock, and asks at the same time whether the lock would have been free: on a key of
-	// its own, which only shadows take. It never waits, never refuses, and never fails a call. Event.Refused says what the
-	// guard would have had to wait for. An answer that comes after the work has ended does not count. HoldAtLeast keeps that
-	// key, too.
+	// Shadow runs the work without the lock, and asks at the same time whether the lock would have been free: on a key
+	// of its own, which only shadows take. It never waits, never refuses, and never fails a call. Event.Refused says
+	// for what the guard would have had to wait. An answer that comes after the work has ended does not count.
+	// HoldAtLeast keeps that key, too.
 	Shadow
 )
 
@@ -50,7 +50,7 @@ func (r *Registry) Switch(name string, m Mode) error {
 	return nil
 }
 
-// member is what a call of a Registry has besides.
+// member is the part of a call that only calls of a Registry have.
 type member struct {
 	presence presence
 	nested   bool // another call of the Registry is around it
@@ -135,7 +135,7 @@ func (c *call) take(keys []string) error {
 	return context.Cause(ctx)
 }
 
-// leave tells the Registry that the call is over.
+// leave ends the call in its Registry.
 func (c *call) leave() {
 	if c.cancel != nil {
 		c.cancel(nil)

@@ -25,7 +25,7 @@ func lookupTag(f reflect.StructField) (tag string, ok bool, err error) {
 	return tag, ok, nil
 }
 
-// tagPair is a pair as package reflect reads it.
+// tagPair matches a pair as package reflect reads it.
 var tagPair = regexp.MustCompile(`(?s)^ *([^\x00-\x20":\x7f]+):("(?:[^"\\]|\\.)*")`)
 
 // checkTags reports a guard tag that package reflect overlooks: behind a comma, which it takes for a part of the name, behind

@@ -18,7 +18,7 @@ import (
 
 const scope = "github.com/latchkey-go/latchkey/guard"
 
-// The names that docs/telemetry.md lists. A test compares them with what a guard really tells.
+// The names that docs/telemetry.md lists. A test compares them with the output of a guard.
 const (
 	metricCalls   = "latchkey.guard.calls"
 	metricWaiting = "latchkey.guard.waiting"
@@ -66,13 +66,13 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*t
 	return t, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// labels are all that telemetry ever says about a guard, made once: its name and template, and never a key.
+// labels are all labels of a guard's telemetry, made once: its name and template, and never a key.
 type labels struct {
 	spanName string
 	span     []trace.SpanStartOption
 	now      []metric.AddOption // of waiting and held
 	ended    map[ending]endLabels
-	rare     []ending // of which alerts are made
+	rare     []ending // for alerts
 	begun    atomic.Bool
 }
 
@@ -116,10 +116,11 @@ func newLabels(s Spec) *labels {
 	return l
 }
 
-// policyOutcomes are the outcomes of calls about whose lock a policy did something.
+// policyOutcomes are the outcomes of calls that a policy has handled.
 var policyOutcomes = map[Policy]string{Skip: OutcomeSkipped, RunUnlocked: OutcomeUnlocked, RunFallback: OutcomeFallback}
 
-// begin has the counts of rare endings begin at 0. One that is the first of its series would be no increase to who reads a counter.
+// begin makes the counters of rare endings start at 0. Otherwise the first event of a series would not show as an
+// increase.
 func (t *telemetry) begin(ctx context.Context, l *labels) {
 	if l.begun.CompareAndSwap(false, true) {
 		for _, e := range l.rare {

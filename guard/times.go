@@ -20,8 +20,8 @@ func (t *Times) Count() (n int64) {
 	return n
 }
 
-// Quantile is the time that a share of q of all stayed within: one in a hundred took longer than Quantile(0.99). It is the
-// end of a class, so it is too long by a quarter at most. It is 0 if there were none.
+// Quantile returns the time within which a share of q stayed: one in a hundred took longer than Quantile(0.99). It is
+// the end of a class, so it is too long by a quarter at most. It is 0 if there were none.
 func (t *Times) Quantile(q float64) time.Duration {
 	rank := int64(math.Ceil(q*float64(t.Count()) - 1e-9)) // where 0.98*50 is a little more than 49
 	for class, n := range t.counts {
@@ -50,7 +50,7 @@ func (r *recentTimes) add(d, at time.Duration) {
 	r.current.counts[class]++
 }
 
-// sum is what happened lately.
+// sum returns the counts of both generations.
 func (r *recentTimes) sum(at time.Duration) Times {
 	r.mu.Lock()
 	defer r.mu.Unlock()
