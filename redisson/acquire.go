@@ -15,7 +15,8 @@ import (
 // leaveInterval is how long a failed Acquire waits until its traces are removed from Redis.
 const leaveInterval = 75 * time.Millisecond
 
-// timeToLeave is how much longer a fair queue waits for a waiter than that waits, so that who is there afterwards is dead.
+// timeToLeave is how much longer a fair queue keeps a waiter than that waits: a waiter that is there afterwards is
+// dead.
 const timeToLeave = time.Second
 
 // Acquire implements [lock.Locker], for all kinds. The holds of a Fenced lock have a method Token() int64; all have
@@ -90,7 +91,7 @@ func (c *Client) acquire(ctx context.Context, r lock.Request, reentrant bool, be
 	return h, err
 }
 
-// heldBy notes in busy who of this process has the lock that the caller with ctx can't have.
+// heldBy notes in busy which call of this process holds the lock that the caller with ctx wants.
 func (c *Client) heldBy(ctx context.Context, busy *lock.BusyError, id lockID) {
 	for _, h := range c.registry.holds(id) {
 		busy.HeldBy(ctx, h.Context(), h.by)
@@ -110,7 +111,7 @@ func (c *Client) ancestor(ctx context.Context, id lockID, wanted lock.Kind) (out
 	return outer, lock.Reenter(wanted, kinds...)
 }
 
-// within returns the live hold of this client's lock of that name that an ancestor is or, if it is that of a RedLock, has.
+// within returns the ancestor if it is a live hold of this client's lock of that name, or a RedLock's part that is.
 func (c *Client) within(ancestor lock.Hold, name string) *hold {
 	switch a := ancestor.(type) {
 	case interface{ inner() *hold }:
@@ -193,7 +194,7 @@ func (ho *holder) begin(h *hold) {
 	ho.holds = ho.first[:]
 }
 
-// leaseOf is the lease that a hold of its own has; 0: it is renewed.
+// leaseOf is the lease of a hold that is not renewed; 0: it is renewed.
 func leaseOf(r lock.Request) time.Duration {
 	if r.MaxHold > 0 {
 		return min(r.Lease, r.MaxHold)
@@ -263,7 +264,8 @@ func (c *Client) share(w *waiter, by time.Time) bool {
 	return ok
 }
 
-// enter makes h a hold, as Redis has answered, or says why not. It counts h then, which may have ended already; that counts against it.
+// enter makes h a hold by the answer of Redis, or returns why it is none. It counts the hold, even if that has ended
+// already, because its end is counted too.
 func (h *hold) enter(version int32, a *answer) error {
 	err := h.c.registry.enter(h, version, a)
 	if err == nil {
@@ -272,7 +274,8 @@ func (h *hold) enter(version int32, a *answer) error {
 	return err
 }
 
-// cleanUp starts to remove what a failed Acquire may have left in Redis, and waits for that for a moment if the caller can.
+// cleanUp starts to remove the traces that a failed Acquire may have left in Redis, and waits for that for a moment if
+// the caller can.
 func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 	removed := c.registry.discard(ho, false)
 	if removed == nil || errors.Is(err, lock.ErrBusy) && !ho.queues {
@@ -281,7 +284,7 @@ func (c *Client) cleanUp(ctx context.Context, ho *holder, err error) {
 	linger(ctx, removed)
 }
 
-// linger waits a moment for what was begun in the background, if the caller can.
+// linger waits a moment for work in the background, if the caller can.
 func linger(ctx context.Context, all ...<-chan struct{}) {
 	moment, cancel := context.WithTimeout(ctx, leaveInterval)
 	defer cancel()
@@ -360,7 +363,7 @@ func (c *Client) peekRate(ctx context.Context, r lock.Request) error {
 	return err
 }
 
-// foreign returns why a key can't be taken that is of a type with which the scripts of a kind can't work.
+// foreign returns the error for a key whose type the scripts of a kind can't use.
 func (c *Client) foreign(ctx context.Context, by time.Time, name string, wanted lock.Kind, err error) error {
 	const number, text = 1, 2
 	switch a := c.road.Ask(ctx, by, call{Script: foreign, Keys: []string{name}}); {
@@ -372,7 +375,7 @@ func (c *Client) foreign(ctx context.Context, by time.Time, name string, wanted 
 	return fmt.Errorf("redisson: %w: the key holds no %v lock, but something of another type: %w", lock.ErrUnsupported, wanted, err)
 }
 
-// peekCall asks for what the family's enter would be answered.
+// peekCall asks for the answer that the family's enter would get.
 func (c *Client) peekCall(name string, r lock.Request) call {
 	keys, limits := []string{name}, []any(nil)
 	switch r.Kind {

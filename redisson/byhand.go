@@ -38,10 +38,10 @@ const (
 	reasonPatience = time.Second
 )
 
-// account is who has done something by hand, and why, in one text.
+// account joins the name of a person and the reason into one text.
 func account(who, reason string) string { return strings.Trim(who+": "+reason, ": ") }
 
-// ErrAccount says that the name or the reason of who does something by hand is too long, or not fit for a log.
+// ErrAccount says that a name or a reason is too long, or not fit for a log.
 var ErrAccount = errors.New("redisson: name and reason must be UTF-8 without control characters, and not longer")
 
 func checkAccount(text string, most int) error {
@@ -51,7 +51,7 @@ func checkAccount(text string, most int) error {
 	return nil
 }
 
-// cause is why a hold is lost whose lock was freed like that.
+// cause returns the reason of a loss by f.
 func (f *Freed) cause() error {
 	text := account(f.Who, f.Reason)
 	if text == "" || checkAccount(text, mostAccount) != nil { // what others wrote
@@ -60,7 +60,7 @@ func (f *Freed) cause() error {
 	return fmt.Errorf("%w (%s)", ErrForced, text)
 }
 
-// note has Redis remember who has freed a lock from those holders, and why.
+// note records in Redis who has freed a lock from those holders, and why.
 func (c *Client) note(ctx context.Context, f Freed, from []any) error {
 	if account(f.Who, f.Reason) == "" {
 		return nil
@@ -77,7 +77,8 @@ func (c *Client) note(ctx context.Context, f Freed, from []any) error {
 	return nil
 }
 
-// Frees returns what was freed by hand lately, by somebody with a name or for a reason: the last n, of which Redis remembers 1,000, the newest first.
+// Frees returns the last n locks that were freed by hand with a name or a reason, the newest first. Redis remembers
+// 1,000.
 func (c *Client) Frees(ctx context.Context, n int) (all []Freed, err error) {
 	a := c.query(ctx, call{Script: freesLook, Keys: []string{freesName}, Args: []any{min(n, mostFrees)}})
 	for _, entry := range a.List {
@@ -94,7 +95,7 @@ func (c *Client) Frees(ctx context.Context, n int) (all []Freed, err error) {
 	return all, a.Err
 }
 
-// reasons are why holders were freed lately.
+// reasons returns why holders were freed lately, by their ids.
 func (c *Client) reasons() map[string]error {
 	ctx, cancel := context.WithTimeout(c.ctx, reasonPatience)
 	defer cancel()
@@ -133,7 +134,7 @@ const (
 	mostNote = 180
 )
 
-// note is what is added to the id of a holder that is left behind by hand: there, a space ends it.
+// note returns the text to add to the id of a holder that is left behind by hand: there, a space ends it.
 func note(by string) string {
 	text, ok := strings.CutPrefix(by, byHand)
 	if !ok || checkAccount(text, mostNote) != nil {
@@ -142,7 +143,7 @@ func note(by string) string {
 	return inHand + strings.NewReplacer("%", "%25", " ", "%20").Replace(text)
 }
 
-// noteOf returns what note has added to an id.
+// noteOf returns the text that note has added to an id.
 func noteOf(id string) string {
 	_, text, _ := strings.Cut(id, inHand)
 	if text, err := url.PathUnescape(text); err == nil && checkAccount(text, mostNote) == nil {
@@ -151,7 +152,7 @@ func noteOf(id string) string {
 	return ""
 }
 
-// elsewhere is what was known last of a lock that somebody holds for long.
+// elsewhere is the last known state of a lock that somebody holds for long.
 type elsewhere struct {
 	name, text string
 	until      time.Time

@@ -171,8 +171,9 @@ func (c *Client) background(f func()) {
 	})
 }
 
-// attending is the context of who waits for a release or a change. After a Close nobody goes on with that in the background, so it must be on
-// its way before the caller leaves: then the context ends a moment after ctx, with its cause.
+// attending returns the context for the wait for a release or a change. After a Close, the background no longer
+// continues these, so they must be on their way before the caller leaves: then the context ends a moment after ctx,
+// with its cause.
 func (c *Client) attending(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.ctx.Err() == nil {
 		return ctx, func() {}
@@ -190,10 +191,11 @@ func (c *Client) attending(ctx context.Context) (context.Context, context.Cancel
 // ID is the client's part of each holder id: a version 4 UUID, new for each Client.
 func (c *Client) ID() string { return c.id }
 
-// Close ends the client's work and waits for it: waiting Acquires fail with ErrClosed, and the contexts of held locks end with
-// ErrLost, because nothing renews them any more. It waits half a second for the work under these to release them, and as long
-// as [Timeout] for Redis to answer what is under way. Locks that are still held then stay in Redis until they are released,
-// which still works as long as the Redis client does, or until their lease ends. A second Close does nothing.
+// Close ends the client's work and waits for it: waiting Acquires fail with ErrClosed, and the contexts of held locks
+// end with ErrLost, because nothing renews them any more. It waits half a second for the work under these to release
+// them, and as long as [Timeout] for the answers of Redis that are under way. Locks that are still held then stay in
+// Redis until they are released, which still works as long as the Redis client does, or until their lease ends. A
+// second Close does nothing.
 func (c *Client) Close() (err error) {
 	c.closing.Do(func() {
 		bound, cancel := context.WithTimeout(context.Background(), closeGrace+max(0, c.timeout-transport.GoneInterval))
@@ -237,8 +239,9 @@ func (c *Client) nextHolder(k lock.Kind) string {
 	return c.id + ":" + strconv.FormatInt(number, 10)
 }
 
-// randomBits returns bits that tell two processes apart that go on from one memory image, such as clones of a virtual machine: they have one
-// client id and the same counters. So they are drawn when they are needed, and from the operating system.
+// randomBits returns bits that differ between processes that go on from one memory image, such as clones of a virtual
+// machine: these have one client id and the same counters. So the bits come from the operating system, when they are
+// needed.
 func randomBits() uint32 {
 	var b [4]byte
 	rand.Read(b[:]) // never fails

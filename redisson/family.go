@@ -8,8 +8,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// family is what makes one sort of lock: its scripts. It sees only those fields of a holder that never
-// change.
+// family is the scripts of one sort of lock. It sees only those fields of a holder that never change.
 //
 // The scripts enter and update answer {1, the lease that they left, a fencing token or 0}. No script of ours shortens a
 // lease that others rely on, so these answers stay true whatever arrives late or twice; the one exception says so.
@@ -18,7 +17,7 @@ type family interface {
 	enter(ho *holder, lease time.Duration) call
 	// update sets the counts of a holder that has the lock, and makes its lease at least so long.
 	update(ho *holder, c counts, lease time.Duration, why change) call
-	// exit takes the holder away, also out of any queue. An successor who is named keeps the lock for a while.
+	// exit takes the holder away, also out of any queue. A successor, if it is not empty, keeps the lock for a while.
 	exit(ho *holder, successor string, kept time.Duration) call
 }
 
@@ -29,7 +28,7 @@ func handsOver(f family) bool {
 	return ok
 }
 
-// counts is how many holds a holder has, and how many of them are of a kind that matters to its family.
+// counts are the numbers of a holder's holds: of all, and of the kinds that matter to its family.
 type counts struct {
 	all, reads, writes, fenced int
 	added                      time.Duration // the lease of a re-entry
@@ -142,7 +141,7 @@ func (fair) exit(ho *holder, successor string, kept time.Duration) call {
 // from a refusal, or on its own channel from whoever finds a free lock that waits for one. It listens there for as long as what it has left
 // behind may come back.
 
-// stands reports whether that is the holder of somebody who waits for a fair lock.
+// stands reports whether id is the holder of a call that waits for the fair lock.
 func (l *localQueues) stands(name, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +149,7 @@ func (l *localQueues) stands(name, id string) bool {
 	return l.byID[own] != nil || l.asking[own]
 }
 
-// sweepAll removes those of this client who wait no more from all queues that are remembered.
+// sweepAll removes this client's waiters that wait no more from all queues that it remembers.
 func (c *Client) sweepAll() {
 	for _, name := range c.listener.remembered() {
 		c.sweep(c.ctx, time.Now().Add(c.timeout), name)

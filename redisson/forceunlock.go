@@ -136,7 +136,8 @@ func (c *Client) Free(ctx context.Context, f Freed) (bool, error) {
 	return a.Yes(), unnoted
 }
 
-// force frees a lock, notes by whom and why if that is given, and has those who held it told. The last of its keys may be a wake list.
+// force frees a lock, records by whom and why if that is given, and notifies its holders. The last of its keys may be a
+// wake list.
 func (c *Client) force(ctx context.Context, kind string, keys []string, f Freed, families ...lock.Kind) (a answer, unnoted error) {
 	key, asked, by := keys[0], present(), time.Now().Add(c.timeout)
 	args := []any{lockChannel(key), rwChannel(key), kind}
@@ -172,7 +173,7 @@ const (
 	hearInterval = 10 * time.Millisecond
 	// queueMemory is how long a client remembers that it has stood in a queue.
 	queueMemory = time.Hour
-	// mostQueues bounds the names that are remembered: each is looked at when the connection has broken.
+	// mostQueues bounds the names to remember: the client looks at each when the connection has broken.
 	mostQueues = 100
 )
 
@@ -199,7 +200,7 @@ func newForceListener(c *Client) *forceListener {
 // held notes that the client has got a lock.
 func (l *forceListener) held() { l.alarm.set(l.after) }
 
-// stood notes that somebody has got in line for a fair lock.
+// stood records that a call has got in line for a fair lock.
 func (l *forceListener) stood(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +225,7 @@ func (l *forceListener) look() {
 	}
 }
 
-// idle ends the listening if there is nothing to hear of, and reports whether it has.
+// idle ends the listening if there is nothing to listen for, and reports whether it has.
 func (l *forceListener) idle() bool {
 	asked := l.asked.Swap(0) // first: for a lock that is taken from now on, nobody listens yet
 	if l.c.registry.oldest() > 0 || len(l.remembered()) > 0 {
@@ -236,7 +237,7 @@ func (l *forceListener) idle() bool {
 	return true
 }
 
-// remembered are the fair locks in whose queue somebody of this client may have stood.
+// remembered returns the fair locks in whose queue a call of this client may have stood.
 func (l *forceListener) remembered() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -135,8 +135,8 @@ func (h *hold) releaseAlone(ctx context.Context, kept time.Duration) error {
 	return err
 }
 
-// depart begins a release. If the lock can pass to a waiter, it does so with the answer. The task has no script if there is nothing to ask, or else
-// the method end must follow. The error says why the hold was lost.
+// depart begins a release. If the lock can pass to a waiter, it does so with the answer. The method end must follow,
+// unless the task has no script because there is nothing to ask. The error says why the hold was lost.
 func (h *hold) depart(kept time.Duration) (t task, lost error) {
 	c := h.c
 	var to *place
@@ -163,7 +163,7 @@ func (h *hold) depart(kept time.Duration) (t task, lost error) {
 	return t, lost
 }
 
-// end notes what Redis has answered to the release that t is.
+// end applies the answer of Redis to the release t.
 func (h *hold) end(t task, a answer) error {
 	c := h.c
 	err := c.registry.endRelease(h, t, a)

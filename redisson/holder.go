@@ -69,9 +69,9 @@ type cut struct {
 // leastMargin is for machines that are busy: a goroutine can have to wait for its turn for as long.
 const leastMargin = 25 * time.Millisecond
 
-// margin is the part of a lease that is given away for the safety of the rest: the holder counts its lease as over by
-// that much earlier than Redis does. It covers the time that a timer, a scheduler and the guarded work need to take notice,
-// and clocks that differ by 500 ppm.
+// margin is the safety margin of a lease: the holder counts its lease as over by that much earlier than Redis does. It
+// covers the time that a timer, a scheduler and the guarded work need to take notice, and clocks that differ by 500
+// ppm.
 func margin(lease time.Duration) time.Duration {
 	return max(min(lease/20, time.Second), lease/2000, min(lease/4, leastMargin))
 }
@@ -153,9 +153,10 @@ func (ho *holder) renewed() bool {
 	return slices.ContainsFunc(ho.holds, func(h *hold) bool { return h.lease == 0 })
 }
 
-// believe takes over the lease that a script has answered, and returns how much of it counts. No script shortens a lease, so the
-// answer stays true in whatever order answers arrive. The exception is an update that cuts the lease: while one may still arrive,
-// no answer counts for more than the cut. An answer to a question from before a suspension counts for nothing.
+// believe applies the lease in a script's answer, and returns how much of it counts. No script shortens a lease, so the
+// answer stays true in whatever order answers arrive. The exception is an update that cuts the lease: while one may
+// still arrive, no answer counts for more than the cut. An answer to a question from before a suspension counts for
+// nothing.
 func (ho *holder) believe(a answer) (lease time.Duration) {
 	lease = duration(a.Values[1])
 	if cut := ho.cut; cut != nil && (cut.underway > 0 || instantOf(a.Sent) < cut.by) {
@@ -187,7 +188,7 @@ func (ho *holder) endCut(a answer, late instant) {
 	ho.cut.by = max(ho.cut.by, late)
 }
 
-// goneError is why a holder is lost that Redis does not have any more.
+// goneError is the error of a holder that Redis does not have any more.
 func (ho *holder) goneError() error {
 	if ho.told {
 		return cmp.Or(ho.why, ErrForced)
@@ -212,7 +213,7 @@ func (ho *holder) lapse() error {
 	return errLease
 }
 
-// attention returns when the holder next needs to be seen to; zero once it is dead.
+// attention returns when the watchdog must next look at the holder; zero once it is dead.
 func (ho *holder) attention() (at instant) {
 	if ho.dead {
 		return at

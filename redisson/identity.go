@@ -37,7 +37,7 @@ func (s *settings) checkName() error {
 	return nil
 }
 
-// newCard returns what a client of this process says.
+// newCard returns the text that a client of this process shows.
 func newCard(s *settings) string {
 	if !s.named {
 		return ""
@@ -54,8 +54,8 @@ func newCard(s *settings) string {
 // cardField is the field with the Identity in a client's own key. The others are ids of holders, with what is said of their holds.
 const cardField = "who"
 
-// presence keeps the key with which a client says who it is and, if it describes them, what for it holds what it holds, as long as that is something,
-// or the client waits.
+// presence keeps the key that shows who the client is and, with the option Describe, its holds. The key exists while
+// the client holds something or waits.
 type presence struct {
 	c         *Client
 	key, text string   // no text: the client has no name
@@ -105,7 +105,7 @@ func (p *presence) show() {
 	}
 }
 
-// say has Redis know for so long who the client is, unless it knows. It returns when to say it again.
+// say writes the key for so long, unless it is there. It returns when to write it again.
 func (p *presence) say(life time.Duration) (pause time.Duration) {
 	pause = life / 3
 	fields := map[string]string{cardField: p.text}
@@ -126,7 +126,7 @@ func (p *presence) say(life time.Duration) (pause time.Duration) {
 	return pause
 }
 
-// leave takes back what was said.
+// leave removes the key.
 func (p *presence) leave(ctx context.Context) {
 	if p.text != "" {
 		p.c.road.AskSoon(ctx, call{Script: clientShow, Keys: []string{p.key}, Args: []any{0}})
@@ -177,7 +177,7 @@ func (in *lookup) learn(objects []Object) {
 	})
 }
 
-// askWho asks a master for what clients say of themselves and of holders.
+// askWho reads the clients' keys from a master, for their Identities and holders.
 func (in *lookup) askWho(ids []string, of map[string][]*Holder) {
 	var args []any
 	for _, id := range ids {
@@ -212,7 +212,7 @@ func (in *lookup) askWho(ids []string, of map[string][]*Holder) {
 	}
 }
 
-// readJSON reports whether text is what to is made of.
+// readJSON decodes text into to, and reports whether it could.
 func readJSON(text any, to any) bool {
 	s, _ := text.(string)
 	return json.Unmarshal([]byte(s), to) == nil
@@ -232,7 +232,7 @@ const (
 	mostWaits     = 10
 )
 
-// described is a hold, with what of it may change.
+// described is a hold, with those of its fields that may change.
 type described struct {
 	*hold
 	renews bool
@@ -254,7 +254,7 @@ func (s *registry) newest(most int) (all []described, more bool) {
 	return all, more
 }
 
-// publicID is a holder's id as [Holder] has it.
+// publicID returns the holder's id as [Holder] has it.
 func (ho *holder) publicID() string {
 	if ho.kind == lock.Permit {
 		return hex.EncodeToString([]byte(ho.id))

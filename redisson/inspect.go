@@ -14,7 +14,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// Object is what Redis had of a lock, or of something like it, at one moment. See [Client.Inspect].
+// Object is the state of a lock, or of something like it, in Redis at one moment. See [Client.Inspect].
 type Object struct {
 	// Key is the object's main key in Redis: its name after the name mapper. It can have any bytes.
 	Key  string
@@ -42,7 +42,7 @@ type Object struct {
 	Permits int64
 }
 
-// Holder is one who has a lock, or one permit.
+// Holder is one holder of a lock, or of one permit.
 type Holder struct {
 	// ID is the id of the holder in Redis, "<client>:<number>", or that of a permit in hexadecimal.
 	ID string
@@ -97,11 +97,11 @@ type Identity struct {
 	Watchdog time.Duration `json:"watchdog,omitempty"`
 	// Describes says that the client has the option [Describe].
 	Describes bool `json:"describes,omitempty"`
-	// Heard is when the client gave the last sign of life, by the clock of who asks.
+	// Heard is when the client gave the last sign of life, by the caller's clock.
 	Heard time.Time `json:"-"`
 }
 
-// ObjectType is what a key in Redis is.
+// ObjectType is the type of a key in Redis.
 type ObjectType int
 
 // The types of an Object.
@@ -157,7 +157,7 @@ func (c *Client) InspectKey(ctx context.Context, key string) (Object, error) {
 	return found[0], errs[0]
 }
 
-// checkKey refuses what can be no key of an object.
+// checkKey refuses a text that can be no key of an object.
 func (c *Client) checkKey(key string) error {
 	return cmp.Or((lock.Request{Key: key}).Validate(), c.checkSlot(key))
 }
@@ -189,7 +189,7 @@ func unpack(list any, to ...any) bool {
 	return ok
 }
 
-// readObject returns what an inspection was answered of one object.
+// readObject returns the object in an inspection's answer.
 func readObject(key string, a answer) (Object, error) {
 	if a.Err != nil {
 		return Object{}, a.Err

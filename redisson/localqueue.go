@@ -22,11 +22,11 @@ type localQueues struct {
 
 	mu     sync.Mutex
 	byID   map[queueID]*localQueue
-	asking map[queueID]bool      // what somebody has asked for who stands in no queue
+	asking map[queueID]bool      // questions of callers that stand in no queue
 	aloof  map[queueID]time.Time // until when locks are left to others
 }
 
-// localQueue has one state for all who stand in it. The mutex of localQueues guards it.
+// localQueue has one state for all of its waiters. The mutex of localQueues guards it.
 type localQueue struct {
 	id           queueID
 	channel      string // where others hear that it may be its turn, and it, too, if there is no wake list; "" means nowhere
@@ -41,14 +41,14 @@ type localQueue struct {
 	alarm *time.Timer // has the head ask
 }
 
-// news is what is known in a queue.
+// news is what the waiters of a queue know of the lock.
 type news struct {
 	heard     bool      // Redis has answered the head
 	busyUntil time.Time // as far as the head has heard
 	silent    time.Time // when the first question without an answer was sent; zero after an answer
 }
 
-// pollInterval is how often something is tried while no message about it can arrive.
+// pollInterval is the pause between two tries while no message can arrive.
 const pollInterval = 250 * time.Millisecond
 
 // yieldTime bounds the time that a lock is left to others after a streak: that is as long as a turn was, or as the release took.
@@ -70,13 +70,14 @@ type place struct {
 	err     error                // why the queue has failed
 }
 
-// grant is what becomes of an offer: the answer of Redis to a question about this version of the holder. Without one, the lock has not passed.
+// grant is the outcome of an offer: the answer of Redis to a question about this version of the holder. Without one,
+// the lock has not passed.
 type grant struct {
 	answer  *answer
 	version int32
 }
 
-// step is what a waiter is to do next. The zero value says that it is to sleep until something changes.
+// step is a waiter's next step. The zero value is to sleep until something changes.
 type step struct {
 	err     error  // return it
 	granted *grant // see whether it brings the lock
@@ -113,14 +114,14 @@ func (l *localQueues) join(p *place, id queueID, h *hold, first bool) {
 	ln.rests = false
 }
 
-// waits reports whether somebody waits in the queue of that id.
+// waits reports whether the queue of that id has a waiter.
 func (l *localQueues) waits(id queueID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byID[id] != nil
 }
 
-// next returns what the waiter at a place is to do.
+// next returns the next step of the waiter at a place.
 func (l *localQueues) next(p *place) (s step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +198,7 @@ func (l *localQueues) dropLocked(ln *localQueue) bool {
 	return ln.endLocked()
 }
 
-// rest has the head of the queue of those who want what h has rest, until released: it would be there before others.
+// rest makes the head of the queue for h's lock rest until released: it would be there before others.
 func (l *localQueues) rest(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,7 +207,7 @@ func (l *localQueues) rest(h *hold) {
 	}
 }
 
-// restLocked has the head of a queue rest for a while.
+// restLocked makes the head of a queue rest for a while.
 func (l *localQueues) restLocked(ln *localQueue, d time.Duration) {
 	ln.rests = true
 	if ln.alarm == nil {
@@ -219,7 +220,7 @@ func (l *localQueues) restLocked(ln *localQueue, d time.Duration) {
 	ln.alarm.Reset(d)
 }
 
-// resume has the head of the queue of those who want what h had ask now, if it rests: no release will tell it when.
+// resume makes the head of the queue for h's lock ask now, if it rests: no release will wake it.
 func (l *localQueues) resume(h *hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,7 +229,7 @@ func (l *localQueues) resume(h *hold) {
 	}
 }
 
-// resumeLocked has the head of a queue ask, if there is one.
+// resumeLocked makes the head of a queue ask, if there is one.
 func (ln *localQueue) resumeLocked() {
 	ln.rests = false
 	if head := ln.places.First(); head != nil {
@@ -236,7 +237,7 @@ func (ln *localQueue) resumeLocked() {
 	}
 }
 
-// wakeLocked has the waiter at p look at it.
+// wakeLocked makes the waiter at p look at its place.
 func (p *place) wakeLocked() {
 	select {
 	case p.look <- struct{}{}:
@@ -261,7 +262,7 @@ func (l *localQueues) offer(h *hold) (p *place, some bool) {
 	return p, true
 }
 
-// ofLocked returns the queue of those who want what h has, or nil if there is none.
+// ofLocked returns the queue for the lock of h, or nil if there is none.
 func (l *localQueues) ofLocked(h *hold) *localQueue {
 	if len(l.byID) == 0 { // which is usual
 		return nil
@@ -269,7 +270,8 @@ func (l *localQueues) ofLocked(h *hold) *localQueue {
 	return l.byID[h.holder.queueID()]
 }
 
-// give tells a place what became of an offer, and all in line that the lock is busy. It reports whether the waiter is still there.
+// give passes the outcome of an offer to its place, and notes for all in line that the lock is busy. It reports whether
+// the waiter is still there.
 func (l *localQueues) give(p *place, g grant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -281,7 +283,7 @@ func (l *localQueues) give(p *place, g grant) bool {
 	if g.answer != nil {
 		p.queue.news = news{heard: true, busyUntil: g.answer.Sent.Add(p.lease)}
 	} else {
-		p.queue.resumeLocked() // no release will tell it
+		p.queue.resumeLocked() // no release will wake it
 	}
 	return true
 }
@@ -296,8 +298,9 @@ func (l *localQueues) retract(p *place) {
 	}
 }
 
-// released has the queue of a lock that was released leave it to others for a moment, unless nobody else was notified. A negative
-// number says that this is not known. A moment is as long as a turn of the streak, or longer: others need as long as the release took.
+// released makes the queue of a released lock leave it to others for a moment, unless nobody else was notified. A
+// negative number says that this is not known. A moment is as long as a turn of the streak, or longer: others need as
+// long as the release took.
 func (l *localQueues) released(h *hold, notified int64, moment time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

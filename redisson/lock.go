@@ -19,7 +19,7 @@ import (
 type Lock struct {
 	named
 	kind lock.Kind
-	// nonReentrant has a call refused under a hold of the lock.
+	// nonReentrant refuses a call under a hold of the lock.
 	nonReentrant bool
 }
 
@@ -38,7 +38,7 @@ func (c *Client) NonReentrantLock(name string) *Lock { return c.Lock(name).once(
 // NonReentrantFairLock is to FairLock what NonReentrantLock is to Lock.
 func (c *Client) NonReentrantFairLock(name string) *Lock { return c.FairLock(name).once() }
 
-// once has a new lock refuse re-entries.
+// once makes a new lock refuse re-entries.
 func (l *Lock) once() *Lock {
 	l.nonReentrant = true
 	return l
@@ -199,11 +199,12 @@ func (c *Client) checkName(name string, derived ...string) error {
 	return cmp.Or((lock.Request{Key: name}).Validate(), c.checkSlot(c.mapName(name), derived...))
 }
 
-// errCrossSlot is why a name is refused in a cluster, and where a map puts its keys at different servers.
+// errCrossSlot refuses a name in a cluster, or where a map puts its keys at different servers.
 var errCrossSlot = errors.New("redisson: the braces in this name put the lock and what belongs to it into different slots of the cluster")
 
-// checkSlot refuses a name, as mapped, whose derived names are in other slots of the cluster than itself, or at other servers where there
-// is a map and no cluster. All that follow Redisson's two rules are looked at; those that don't are given.
+// checkSlot refuses a name, as mapped, whose derived names are in other slots of the cluster than itself, or at other
+// servers where there is a map and no cluster. It checks the names by Redisson's two rules, and those in derived, which
+// follow neither.
 func (c *Client) checkSlot(name string, derived ...string) error {
 	if !c.topology.Mapped() {
 		return nil
@@ -254,8 +255,8 @@ func (l *FencedLock) Token(held context.Context) (token int64, ok bool) {
 	return h.token, true
 }
 
-// LastToken returns the token that was given out last, to whomever; 0 if there was none. It proves nothing about holding
-// the lock.
+// LastToken returns the token that was given out last, to any holder; 0 if there was none. It proves nothing about
+// holding the lock.
 func (l *FencedLock) LastToken(ctx context.Context) (int64, error) {
 	return l.c.number(ctx, l.name, tokenKey(l.key))
 }
@@ -323,7 +324,7 @@ func (readWrite) exit(ho *holder, successor string, kept time.Duration) call {
 	return call{Script: rwRelease, Keys: ho.keys[:], Args: []any{ho.id, suffixBase(ho.name()), message(ho.kind), rwChannel(ho.name()), successor, millis(kept)}}
 }
 
-// message is what is published at the end of a side: "1" wakes all waiters of a process, "0" one.
+// message is the message at the end of a side: "1" wakes all waiters of a process, "0" one.
 func message(k lock.Kind) string {
 	if k == lock.Write {
 		return "1"

@@ -17,7 +17,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// The labels that docs/telemetry.md lists. A test compares these, and the instruments, with what a client really tells.
+// The labels that docs/telemetry.md lists. A test compares these, and the instruments, with the output of a client.
 const (
 	attrKind      = attribute.Key("latchkey.kind")
 	attrReason    = attribute.Key("latchkey.reason")
@@ -33,9 +33,9 @@ var (
 	latenessSeconds = []float64{.0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60}
 )
 
-// MeterProvider has the client measure what it does: what is held, what waits, what is lost and why, how late renewals are, and how
-// long Redis takes. docs/telemetry.md lists the instruments. No label is ever a key. Without this option, or with nil, nothing is
-// measured. Clients that share a provider are added up.
+// MeterProvider makes the client measure its work: holds, waiters, losses and their reasons, the lateness of renewals,
+// and the time that Redis takes. docs/telemetry.md lists the instruments. No label is ever a key. Without this option,
+// or with nil, nothing is measured. Clients that share a provider are added up.
 func MeterProvider(p metric.MeterProvider) Option {
 	return optionFunc(func(s *settings) { s.meters = p })
 }
@@ -52,7 +52,7 @@ type metrics struct {
 	subscriptions, queued, connections metric.Int64ObservableUpDownCounter
 }
 
-// waitKinds are the kinds of what is waited for, beside those of locks.
+// waitKinds are the kinds of waits, beside those for locks.
 var waitKinds = map[lock.Kind]string{
 	latchQueue: "latch", semaphoreQueue: "semaphore", permitsQueue: "expirable_semaphore", limiterQueue: "rate_limiter",
 }
@@ -83,7 +83,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	if err := m.instruments(meter); err != nil {
 		return nil, err
 	}
-	// A rare event that is the first of its series would be no increase to who reads a counter that does not begin at 0.
+	// Counters of rare events begin at 0. Otherwise the first event of a series would not show as an increase.
 	for _, l := range lossReasons {
 		m.losses.Add(context.Background(), 0, metric.WithAttributes(attrReason.String(l.name)))
 	}
@@ -166,7 +166,7 @@ func (m *metrics) lost(err error) {
 	m.losses.Add(context.Background(), 1, metric.WithAttributes(attrReason.String(lossReasons[first].name)))
 }
 
-// renewed notes what became of the watchdog's tasks. Removals are no renewals.
+// renewed records the outcomes of the watchdog's tasks. Removals are no renewals.
 func (m *metrics) renewed(tasks []task, answers []answer) {
 	if m == nil {
 		return
@@ -206,7 +206,7 @@ func (m *metrics) Repeated(cl call) {
 	}
 }
 
-// failureOf is what an attempt has met, as error.type.
+// failureOf returns the error.type of an attempt's error.
 func failureOf(err error) string {
 	switch {
 	case errors.Is(err, ErrNotReplicated):
@@ -226,7 +226,7 @@ type waiters struct {
 	metrics         *metrics
 
 	mu    sync.Mutex
-	ofKey map[string]int // by the name of what is waited for, as mapped
+	ofKey map[string]int // by the name of the object, as mapped
 	all   int
 }
 

@@ -21,8 +21,8 @@ const (
 	mostPatience  = 1600 * time.Millisecond
 )
 
-// Member is what a MultiLock or a RedLock is made of: a *Lock of any kind, a *FencedLock, or a *MultiLock, which stands for its
-// locks.
+// Member is a part of a MultiLock or a RedLock: a *Lock of any kind, a *FencedLock, or a *MultiLock, which stands for
+// its locks.
 type Member interface {
 	members() []*Lock
 }
@@ -157,7 +157,7 @@ type attempt struct {
 	deadline time.Time     // of the whole wait
 	patience time.Duration // for the others, once the first is held
 	parts    []lock.Hold
-	leave    []func() // what was taken together and is left over
+	leave    []func() // to give back reserved locks that are left over
 }
 
 // Context is the context of the hold.
@@ -215,7 +215,7 @@ func (a *attempt) reserve(locks []*Lock, wait time.Duration) (stuck *Lock, err e
 	return nil, nil
 }
 
-// withdraw gives back what was taken in vain, and waits for that for a moment if the caller can.
+// withdraw gives back locks that were taken in vain, and waits for that for a moment if the caller can.
 func withdraw(ctx context.Context, parts []lock.Hold) {
 	moment, cancel := context.WithTimeout(ctx, leaveInterval)
 	defer cancel()

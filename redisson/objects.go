@@ -179,7 +179,7 @@ func (s *search) unknown(p pass, found []any) (names []string) {
 	return names
 }
 
-// give returns to the caller what there is at these keys, but for what belongs to others.
+// give yields the objects at these keys, without those that belong to others.
 func (s *search) give(names []string) error {
 	for o, err := range s.objects(names) {
 		switch {
@@ -244,7 +244,7 @@ func (c *Client) InspectKeys(ctx context.Context, keys []string, opts ...SearchO
 	}
 }
 
-// lookup looks at many objects for somebody.
+// lookup looks at many objects for a caller.
 type lookup struct {
 	c        *Client
 	ctx      context.Context

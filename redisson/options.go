@@ -54,7 +54,7 @@ type settings struct {
 	credentials     func(context.Context) (user, password string, err error) // of Open
 }
 
-// settingsOf returns the defaults with what options change.
+// settingsOf returns the defaults with the options applied.
 func settingsOf(opts []Option) settings {
 	s := settings{
 		watchdogTimeout: DefaultWatchdogTimeout,
@@ -118,8 +118,8 @@ func SpinBackoff(first, longest time.Duration) Option {
 }
 
 // ShardedMode is the kind of channels on which releases are announced in a Redis Cluster, Redisson's
-// shardedSubscriptionMode. Peers must agree: who listens to the other kind gets the lock only when its lease is over or
-// a third of the watchdog's timeout has passed. Redisson before 3.22.0 knows only ShardedOff.
+// shardedSubscriptionMode. Peers must agree: a client that listens to the other kind gets the lock only when its lease
+// is over or a third of the watchdog's timeout has passed. Redisson before 3.22.0 knows only ShardedOff.
 type ShardedMode int
 
 // The modes of ShardedPubSub.
@@ -129,9 +129,10 @@ const (
 	ShardedOff                     // PUBLISH and SUBSCRIBE, which a cluster passes on to all of its nodes
 )
 
-// ShardedPubSub chooses the kind of channels in a Redis Cluster. The default is ShardedAuto, as in Redisson; set it to what
-// the peers in Java have if they differ from that. A *redis.Client is refused with ShardedOn. A *redis.ClusterClient whose servers say
-// that they are no cluster, such as those of Sentinel, has classic channels in any mode.
+// ShardedPubSub chooses the kind of channels in a Redis Cluster. The default is ShardedAuto, as in Redisson; set it to
+// the mode of the peers in Java if they differ from that. A *redis.Client is refused with ShardedOn. A
+// *redis.ClusterClient whose servers say that they are no cluster, such as those of Sentinel, has classic channels in
+// any mode.
 func ShardedPubSub(m ShardedMode) Option {
 	return optionFunc(func(s *settings) { s.sharded = m })
 }
@@ -165,7 +166,7 @@ func MaxWaiters(ofKey, inAll int) Option {
 	return optionFunc(func(s *settings) { s.mostOfKey, s.mostWaiters = ofKey, inAll })
 }
 
-// check also fills in what depends on other settings.
+// check also fills in settings that depend on others.
 func (s *settings) check() error {
 	if !s.timeoutGiven {
 		s.timeout = min(DefaultTimeout, s.watchdogTimeout)
@@ -193,7 +194,7 @@ func (s *settings) check() error {
 	return cmp.Or(s.checkName(), s.checkReplicas())
 }
 
-// checkServers refuses clients that locks can't rely on. It also notes what they can do.
+// checkServers refuses clients that locks can't rely on. It also notes their abilities.
 func (s *settings) checkServers(rdb redis.UniversalClient) error {
 	switch rdb := rdb.(type) {
 	case *redis.Client:
@@ -225,8 +226,8 @@ func (b *backoff) next() time.Duration {
 	return min(d, b.longest)
 }
 
-// ErrNotReplicated is why an Acquire fails that too few replicas have confirmed in time; see [SyncReplicas]. The lock is not held: it was given
-// back.
+// ErrNotReplicated is the error of an Acquire that too few replicas have confirmed in time; see [SyncReplicas]. The
+// lock is not held: it was given back.
 var ErrNotReplicated = transport.ErrNotReplicated
 
 func (s *settings) checkReplicas() error {

@@ -35,7 +35,7 @@ type pack []task
 // cheaper.
 const packSize = 50
 
-// kin is what travels together: with the same script, and in a cluster to the same slot.
+// kin is the common key of tasks that can travel together: the script, and in a cluster the slot.
 type kin struct {
 	script *script
 	keys   int
@@ -104,7 +104,7 @@ func callsOf(packs []pack) []call {
 	return all
 }
 
-// openAll returns the tasks of packs that are answered, with what is said to each, and those that have to ask for themselves.
+// openAll returns the tasks of packs that have answers, with these, and the tasks that have to ask for themselves.
 func (c *Client) openAll(packs []pack, all []answer) (tasks pack, said []answer, again pack) {
 	for i, p := range packs {
 		done, answers, unsaid := p.open(all[i])

@@ -20,8 +20,8 @@ import (
 // holds a permit, so that keys made from requests leave nothing. One that was made with TrySetPermits, here or in Java, stays
 // and keeps its own number.
 //
-// A rate is a permit of Redisson's RRateLimiter of the name of the key with the suffix "rate". One that was set here goes by what each Acquire
-// says, and is gone when its interval has passed without one. Another one keeps its own rate.
+// A rate is a permit of Redisson's RRateLimiter of the name of the key with the suffix "rate". A rate that was set here
+// follows each Acquire's request, and is gone when its interval has passed without one. Another one keeps its own rate.
 type permit struct {
 	levels []level // beside that of the holder's name
 	rate   lock.Rate
@@ -81,7 +81,7 @@ func (p *permit) exit(ho *holder, successor string, kept time.Duration) call {
 // maxLevels is how many levels a request can have.
 const maxLevels = 3
 
-// queueOf returns the queue of those who wait for a level of ho, by its number, or behind those for the rate.
+// queueOf returns the queue for a level of ho, by its number; the number behind the levels is the rate's.
 func (ho *holder) queueOf(at int) queueID {
 	p, ok := ho.family.(*permit)
 	if !ok {
@@ -108,8 +108,9 @@ func (c *Client) bounded(r lock.Request) *permit {
 	return p
 }
 
-// beneath is Acquire of levels of which ancestors of the call hold some: their holder is re-entered, and the others are taken under that. Nothing is taken
-// of the rate where they have the key of r. Without such an ancestor it returns nothing.
+// beneath is Acquire for levels that ancestors of the call hold in part. It re-enters their holder, and takes the other
+// levels under that. It takes nothing of the rate if they have the key of r. Without such an ancestor it returns
+// nothing.
 func (c *Client) beneath(ctx context.Context, r lock.Request, began time.Time) (lock.Hold, error) {
 	for _, l := range levelsOf(r) {
 		outer, err := c.ancestor(ctx, lockID{c.mapName(l.Key), lock.Permit}, lock.Permit)
@@ -196,7 +197,7 @@ var hashTag = regexp.MustCompile(`(?:^|[^#])\{((?:#\{[^{}]*\}|[^{}])+)\}`)
 // errElsewhere is why a waiter leaves a queue: it is another level that has no permit.
 var errElsewhere = errors.New("redisson: another level is full")
 
-// refused notes which level has no permit. It reports whether that is another one than that in whose queue w stands: w has to go there.
+// refused notes which level has no permit. It reports whether w stands in the queue of another one, and has to change.
 func (w *waiter) refused(a answer) (elsewhere bool) {
 	if w.own.kind != lock.Permit {
 		return false

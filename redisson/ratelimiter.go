@@ -15,7 +15,7 @@ import (
 // ErrNoRate is the error of a rate limiter to which no rate was set.
 var ErrNoRate = errors.New("redisson: rate limiter has no rate")
 
-// Rate is how much a RateLimiter allows.
+// Rate is the rate of a RateLimiter.
 type Rate struct {
 	// Permits is how many may be taken within any Interval, from 1 to 2^53. A greater number that Redisson has set is read as 2^53.
 	Permits int64

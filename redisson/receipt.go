@@ -16,7 +16,7 @@ import (
 // made, for two minutes at least or until it is closed, while the caller goes on. Making the change again would make it twice.
 var ErrPending = errors.New("redisson: change is pending")
 
-// named is what each object is: a name and a client.
+// named is the common part of all objects: a name and a client.
 type named struct {
 	c    *Client
 	name string // as given
@@ -38,8 +38,8 @@ func (o *named) check(n, least, most int64) error {
 	return err
 }
 
-// await waits for what try is to get. Those who want as many permits of one kind of object stand in one local queue; a smaller request passes a
-// larger one.
+// await waits until try succeeds. Calls that want as many permits of one kind of object stand in one local queue; a
+// smaller request passes a larger one.
 func (o *named) await(ctx context.Context, kind lock.Kind, n int64, wait time.Duration, try func(by time.Time) (bool, time.Duration, error)) error {
 	if err := cmp.Or(context.Cause(ctx), context.Cause(o.c.ctx)); err != nil {
 		return err
@@ -105,7 +105,8 @@ func (c *Client) request(name string) request {
 	return r
 }
 
-// undo is the request that undoes what r did. As it is a later one in the slot, a copy of r that arrives after it does nothing.
+// undo returns the request that undoes r. As it is a later one in the slot, a copy of r that arrives after it does
+// nothing.
 func (r request) undo() request {
 	r.number += 1 << 20
 	return r

@@ -115,7 +115,7 @@ func (h *redHold) lapse() {
 	h.lose(errLease)
 }
 
-// conclude makes a hold of the round, or says why it is none.
+// conclude makes a hold of the round, or returns why it is none.
 func (h *redHold) conclude() error {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()

@@ -25,19 +25,20 @@ const (
 // drift is the part of a lease that is given away for clocks of servers that run at different speeds.
 func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// RedLock is Redisson's RedissonRedLock: one lock on several servers that know nothing of each other, which is held by who
-// holds it on the majority of them. It stays usable while a minority is down. Like a Lock it is free to make and safe for
-// concurrent use, and has its owner in the context; in Redis it is nothing but the single locks.
+// RedLock is Redisson's RedissonRedLock: one lock on several servers that know nothing of each other. Its holder is the
+// one that holds it on the majority of them. It stays usable while a minority is down. Like a Lock it is free to make
+// and safe for concurrent use, and has its owner in the context; in Redis it is nothing but the single locks.
 //
 // It needs independent masters, at least three and best an odd number, with a client each. A server that lost its data
 // must stay down for longer than the longest lease, or the watchdog's timeout, before it takes part again: otherwise it
 // gives to others what it has forgotten. A single server with replicas is simpler, and a fencing token safer than both.
 //
-// Who can't have the majority gives back what it got and tries again after a random time of up to 96ms: waiting is polling,
-// unlike for other locks, and contenders are served in no order. No call waits for servers that the outcome does not depend
-// on, but each leaves a question with those that are silent, which costs memory until the client's Timeout is over: give
-// these clients a short one. Servers that refuse, and clients that are closed, are not waited for: once the others are no majority, the
-// call fails. Don't take one of its locks alone under a hold: the server may be about to answer, and the call would wait for itself.
+// A call that does not get the majority gives back its locks and tries again after a random time of up to 96ms: waiting
+// is polling, unlike for other locks, and contenders are served in no order. No call waits for servers that the outcome
+// does not depend on, but each leaves a question with those that are silent, which costs memory until the client's
+// Timeout is over: give these clients a short one. Servers that refuse, and clients that are closed, are not waited
+// for: once the others are no majority, the call fails. Don't take one of its locks alone under a hold: the server may
+// be about to answer, and the call would wait for itself.
 type RedLock struct {
 	locks  []*Lock // sorted
 	key    redKey

@@ -12,8 +12,9 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// registry owns the state of a client's locks: what is held, and what is still to be removed from Redis. Each method is one whole
-// transition. Nobody else changes a holder or takes the mutex. Contexts end after a transition, without the mutex; see unlock.
+// registry owns the state of a client's locks: its holders, and those that it still has to remove from Redis. Each
+// method is one whole transition. Nobody else changes a holder or takes the mutex. Contexts end after a transition,
+// without the mutex; see unlock.
 //
 // Loss is decided by the local clock. A holder is valid until the lease that Redis answered last is over, less a margin; the
 // lease counts from before the question was sent. Nothing that Redis does or omits can delay that.
@@ -58,7 +59,7 @@ func (t timing) renewalDue(asked time.Time, lease time.Duration) instant {
 	return instantOf(t.origin).add(at.Truncate(max(lease/30, 1)))
 }
 
-// ending is a hold whose context is to end.
+// ending is a hold whose context must end.
 type ending struct {
 	hold  *hold
 	cause error
@@ -120,8 +121,8 @@ func (s *registry) sleptLocked(now time.Time) bool {
 	return suspension(s.origin, now)-s.asleep > s.timeout/3
 }
 
-// enter makes h a hold, as Redis has answered to a question about this version of its holder, or says why it is none. Without an answer, it shares
-// the holder of others, and the lease is known to last.
+// enter makes h a hold by the answer of Redis to a question about this version of its holder, or returns why it is
+// none. Without an answer, it shares the holder of others, and the lease is known to last.
 func (s *registry) enter(h *hold, version int32, a *answer) error {
 	ended := h.ended()
 	s.mu.Lock()
@@ -183,8 +184,8 @@ func (s *registry) updateLocked(ho *holder, lease time.Duration, why change) tas
 	return task{of: ho, call: cl, version: ho.version, why: why}
 }
 
-// applyLocked takes over the answer to an update of a holder that had this version of its counts. An older version may have been
-// overtaken by a newer one, to which it does not apply.
+// applyLocked applies the answer to an update of a holder that had this version of its counts. An older version may
+// have been overtaken by a newer one, to which it does not apply.
 func (s *registry) applyLocked(ho *holder, a answer, version int32) {
 	switch {
 	case ho.dead:
@@ -237,8 +238,8 @@ func (s *registry) discard(ho *holder, took bool) (done <-chan struct{}) {
 	return nil
 }
 
-// tried notes what Redis has answered to attempts to enter that have not brought the lock: some were not answered, or the holder has to wait, and so
-// stands in a queue now if its lock has one.
+// tried applies the answer to attempts to enter that have not brought the lock: some were not answered, or the holder
+// has to wait, and so stands in a queue now if its lock has one.
 func (s *registry) tried(ho *holder, a answer) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -263,7 +264,7 @@ func (s *registry) forced(id lockID, asked instant, why error) {
 	s.doubtLocked(s.holders[id])
 }
 
-// doubtLocked has Redis asked now whether it still has these holders.
+// doubtLocked schedules a question now whether Redis still has these holders.
 func (s *registry) doubtLocked(some []*holder) {
 	for _, ho := range some {
 		ho.changed()
@@ -271,7 +272,7 @@ func (s *registry) doubtLocked(some []*holder) {
 	}
 }
 
-// holds returns those of a lock that are live.
+// holds returns the live holds of a lock.
 func (s *registry) holds(id lockID) (holds []*hold) {
 	s.mu.Lock()
 	defer s.unlock()

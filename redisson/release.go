@@ -98,7 +98,7 @@ func (s *registry) dischargeLocked(h *hold, now instant) (t task) {
 	return t
 }
 
-// endRelease notes what Redis has answered to a release, and returns the error of it.
+// endRelease applies the answer of Redis to a release, and returns its error.
 func (s *registry) endRelease(h *hold, t task, a answer) error {
 	s.mu.Lock()
 	defer s.unlock()
@@ -196,7 +196,7 @@ func (s *registry) mayPassLocked(ho *holder, next *hold, now instant) bool {
 		s.holders.newest(ho.lockID()) == ho && ho.asked <= cmp.Or(next.lease, s.timeout)
 }
 
-// covers reports whether what is known of the lease of ho is enough for next to begin.
+// covers reports whether the known lease of ho is enough for next to begin.
 func (ho *holder) covers(next *hold, now instant, timeout time.Duration) bool {
 	left := ho.validUntil.sub(now)
 	return !ho.outdated && !ho.told && (next.lease == 0 && left >= timeout/2 || next.lease > 0 && left >= goodFor(next.lease))

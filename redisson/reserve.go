@@ -75,7 +75,8 @@ func (res *reservation) take(rs []lock.Request, all bool) (n int, err error) {
 	return n, err
 }
 
-// askTogether asks for all that are wanted, and notes what each has got. It returns false if that is not to be relied on.
+// askTogether asks for all locks that are wanted, and notes the answer for each. It returns false if the answers can't
+// be relied on.
 func (c *Client) askTogether(ctx context.Context, by time.Time, want []*reserved, all bool) bool {
 	chunks := bundle(want, func(one *reserved) (slot int, fits bool) {
 		if c.topology.Mapped() { // a script goes where the first of its keys is
@@ -151,7 +152,7 @@ func reserveCall(want []*reserved, all bool) call {
 	return cl
 }
 
-// noteReserved notes for each of a chunk what Redis has answered.
+// noteReserved notes the answer of Redis for each lock of a chunk.
 func (c *Client) noteReserved(chunk []*reserved, a answer) {
 	for i, one := range chunk {
 		one.answer = a
@@ -213,7 +214,7 @@ func (c *Client) claim(ctx context.Context, name string, r lock.Request) lock.Ho
 	return one.h.public()
 }
 
-// find returns what the reservations above ctx have of a lock, and nil if they have nothing.
+// find returns the lock in the reservations above ctx, and nil if they have none.
 func (c *Client) find(ctx context.Context, name string, kind lock.Kind) *reserved {
 	res, _ := ctx.Value(reservationKey{c}).(*reservation)
 	if res == nil {
@@ -227,7 +228,7 @@ func (c *Client) find(ctx context.Context, name string, kind lock.Kind) *reserve
 	return c.find(res.ctx, name, kind)
 }
 
-// leave gives back what nobody has acquired.
+// leave gives back the locks that nobody has acquired.
 func (res *reservation) leave() {
 	res.left.Store(true)
 	res.c.giveUp(res.ctx, slices.DeleteFunc(slices.Clone(res.parts), func(one *reserved) bool {
@@ -235,7 +236,7 @@ func (res *reservation) leave() {
 	}))
 }
 
-// giveUp removes from Redis what was taken, or may have been, and waits for that for a moment if the caller can.
+// giveUp removes locks from Redis that were taken, or may have been, and waits for that for a moment if the caller can.
 func (c *Client) giveUp(ctx context.Context, parts []*reserved) {
 	var removed []<-chan struct{}
 	for _, one := range parts {
@@ -283,7 +284,7 @@ func (c *Client) Replace(ctx context.Context, r lock.Request) (newest context.Co
 	return t.ctx, func() { c.endTurn(t, context.Canceled) }, nil
 }
 
-// announce has Redis note this client as the one that the newest call at a lock is of.
+// announce records this client in Redis as that of the newest call at a lock.
 func (c *Client) announce(ctx context.Context, name string, wait time.Duration) error {
 	r := c.request(name)
 	cl := c.once(r, newestAnnounce, []string{newestName(name)}, c.id, millis(c.receiptLife()), newestName(name))
@@ -292,7 +293,8 @@ func (c *Client) announce(ctx context.Context, name string, wait time.Duration) 
 	return a.Err
 }
 
-// turn is a call that was announced. Redis knows only which client has the newest call; which call of a client that is, the client knows.
+// turn is a call that was announced. Redis knows only which client has the newest call; the client knows which of its
+// calls that is.
 type turn struct {
 	name string
 	ctx  context.Context

@@ -92,7 +92,7 @@ var (
 	deleteKeys = load("fe9c07c71a46978a45baca2087c3e4196f3b5ffb", "receipt", "delete")
 )
 
-// many are scripts that do for many what a script does for one.
+// many maps scripts for one lock to those that do the same for many.
 var many = map[*script]*script{
 	lockUpdate:    manyOf("5e78d3323da9b06515e784e04eb7f5f5bc9b0a62", lockUpdate),
 	lockRelease:   manyOf("2097d1a5081c8c19d6d745f2cb22d16296fbb081", lockRelease),
@@ -236,8 +236,7 @@ func clientName(client string) string { return "latchkey_client:" + client }
 // freesName is the stream of the locks that were freed by hand; see Client.Frees.
 const freesName = "latchkey_frees"
 
-// receiptKey is where this package notes what came of a client's last request in a slot; see receipts. Redisson does not
-// know it.
+// receiptKey is the key with the outcome of a client's last request in a slot; see receipts. Redisson does not know it.
 func receiptKey(name, client string, slot int) string {
 	return prefixed("latchkey_receipt", name) + ":" + client + ":" + strconv.Itoa(slot)
 }

@@ -23,7 +23,7 @@ type Semaphore struct{ permits }
 // Semaphore returns the semaphore of that name. An empty name is refused by the semaphore's methods.
 func (c *Client) Semaphore(name string) *Semaphore { return &Semaphore{permits{c.named(name)}} }
 
-// permits is what both kinds of semaphores are.
+// permits is the common part of both kinds of semaphores.
 type permits struct{ named }
 
 // TrySetPermits gives a semaphore that does not exist n permits, and reports whether it did. 0 is allowed: a gate that a

@@ -81,7 +81,7 @@ func (w *waiter) run(id queueID, wait time.Duration) error {
 	}
 }
 
-// round is one try, with what came of it.
+// round is one try, with its outcome.
 type round struct {
 	asked time.Time
 	done  bool
@@ -111,7 +111,8 @@ func (l *localQueues) first(id queueID) bool {
 	return true
 }
 
-// tried ends what first has begun. Those who have come meanwhile may ask, but not at once if the call has got what they want.
+// tried ends a question that first has allowed. Calls that have come meanwhile may ask, but not at once if this one has
+// got the lock.
 func (l *localQueues) tried(id queueID, got bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,8 +220,9 @@ func (w *waiter) until(n news, now time.Time) time.Time {
 	return transport.Earlier(w.start.Add(w.wait), n.silent.Add(w.c.timeout))
 }
 
-// outcome returns what the failure of a try means for the head of a queue; the try began at asked. It is nil if Redis has answered
-// before and may soon do so again. An error that is true of Redis, and not only of this caller, fails all in line.
+// outcome returns the error that a failed try is for the head of a queue; the try began at asked. It is nil if Redis
+// has answered before and may soon do so again. An error that is true of Redis, and not only of this caller, fails all
+// in line.
 func (w *waiter) outcome(asked time.Time, err error) error {
 	n, cause := w.c.queues.unanswered(&w.place, asked), w.ended()
 	switch {
@@ -254,7 +256,7 @@ func (w *waiter) over(now time.Time) (at time.Time, err error) {
 	return w.start.Add(w.wait), nil
 }
 
-// ended returns why the call or the client has come to its end, or nil.
+// ended returns why the call or the client has ended, or nil.
 func (w *waiter) ended() error {
 	switch { // Err asks for less than Cause, with which all of a context wait for each other
 	case w.ctx.Err() != nil:
@@ -315,7 +317,7 @@ func (w *waiter) sleep(changed <-chan struct{}, d time.Duration) error {
 	}
 }
 
-// queueID is what those in a queue have in common: each could go when the one ahead could.
+// queueID identifies a queue. Its waiters want the same: each could go when the one ahead could.
 type queueID struct {
 	name    string
 	kind    lock.Kind // or one of those below
@@ -323,7 +325,7 @@ type queueID struct {
 	alone   string // who stands in a queue of its own, because the fair queue is in Redis
 }
 
-// Kinds of those that wait for something else than a lock.
+// The kinds of queues for something else than a lock.
 const (
 	latchQueue lock.Kind = 128 + iota
 	semaphoreQueue
@@ -331,7 +333,7 @@ const (
 	limiterQueue
 )
 
-// queueID returns the queue of those who want what ho wants.
+// queueID returns the queue for the lock of ho.
 func (ho *holder) queueID() queueID {
 	id := queueID{name: ho.name(), kind: ho.kind, permits: int64(ho.limit)}
 	if ho.queues {
@@ -340,7 +342,7 @@ func (ho *holder) queueID() queueID {
 	return id
 }
 
-// channel is where others tell those in the queue that it may be their turn; "" means nowhere.
+// channel is the channel of messages that it may be the queue's turn; "" if there is none.
 func (id queueID) channel() string {
 	switch id.kind {
 	case lock.Exclusive, lock.Fenced:

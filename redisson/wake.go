@@ -9,15 +9,17 @@ import (
 	"github.com/latchkey-go/latchkey/redisson/internal/pubsub"
 )
 
-// How a client is woken that waits for a plain or fenced lock, or for a permit. Beside the lock stands a wake list, of the clients whose local queue has to wait, in
-// the order in which they came; see lua/wake.lua. A release tells the first that it is its turn and the second to look after secondTime; the
-// others learn nothing, and look by themselves once in a while. The list is a hint: lost, late, doubled or wrong it costs time.
+// The wake list wakes a client that waits for a plain or fenced lock, or for a permit. Beside the lock stands a wake
+// list, of the clients whose local queue has to wait, in the order in which they came; see lua/wake.lua. A release
+// notifies the first that it is its turn and the second that it must look after secondTime; the others get no message,
+// and look by themselves once in a while. The list is a hint: lost, late, doubled or wrong it costs time.
 //
 //	first question ── refused ──► subscribes its own channel ── confirmed ──► asks again, which puts it into the list
 //	told, or due to look ──► asks ── taken ──► out of the list        refused ──► stays there
 //	leaves without the lock ──► lockPass takes it out of the list, and wakes the next one if the lock is free
 //
-// Others' holders tell nobody of the list. So who is refused by one, and stands in front, hears Redisson's channel, too.
+// Others' holders notify nobody of the list. So a client that waits for one of them, and stands in front, hears
+// Redisson's channel, too.
 
 const (
 	// secondTime is how long after a release the second in line looks whether the first has come.
@@ -41,7 +43,7 @@ const (
 // keepsList reports whether those who wait for a lock of that kind stand in a wake list.
 func keepsList(k lock.Kind) bool { return k == lock.Exclusive || k == lock.Fenced || k == lock.Permit }
 
-// standing is what a local queue knows of its place in the wake list. The mutex of localQueues guards it.
+// standing is a local queue's knowledge of its place in the wake list. The mutex of localQueues guards it.
 type standing struct {
 	member         string               // of the list; "" before it stands there
 	since          int64                // when it came, by the server's clock in µs; 0: not yet
@@ -78,7 +80,8 @@ func (c *Client) passOn(id queueID, member string) {
 	c.registry.retry(cl, present().add(c.registry.timeout))
 }
 
-// listen has the local queue hear about changes, if it does not yet and there is a channel. If that is new, it returns the state of the channel.
+// listen subscribes the local queue to its channel, if it has one and is not subscribed yet. Then it returns the state
+// of the channel.
 func (l *localQueues) listen(p *place) (changed <-chan struct{}, live, listens bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +98,9 @@ func (l *localQueues) listen(p *place) (changed <-chan struct{}, live, listens b
 	return changed, live, true
 }
 
-// changedLocked returns what is closed when what the local queue waits for may have changed, and whether messages get through at present. Without
-// a subscription, that is so if the one of an earlier local queue is still there; otherwise there is nothing to receive from.
+// changedLocked returns a channel that is closed when the local queue's lock may have changed, and whether messages get
+// through at present. Without a subscription, that is so if the one of an earlier local queue is still there; otherwise
+// there is nothing to receive from.
 func (l *localQueues) changedLocked(ln *localQueue) (changed <-chan struct{}, live bool) {
 	if ln.subscription != nil {
 		return ln.subscription.Changed()
@@ -125,8 +129,8 @@ func (l *localQueues) hears(id queueID) string {
 	return id.channel()
 }
 
-// standLocked is what the head of a local queue that hears its channel asks with. Each time that the local queue stands in the list it is another member, so that
-// what takes one away may be late.
+// standLocked returns the standing with which the head of a local queue that hears its channel asks. Each time that the
+// local queue stands in the list it is another member, so that the removal of one may be late.
 func (l *localQueues) standLocked(ln *localQueue) standing {
 	if ln.member == "" {
 		l.joined++
@@ -137,7 +141,7 @@ func (l *localQueues) standLocked(ln *localQueue) standing {
 	return asks
 }
 
-// stood notes what Redis has answered to one who stands.
+// stood applies the answer of Redis to a waiter that stands in the list.
 func (l *localQueues) stood(p *place, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -113,9 +113,9 @@ func (s *registry) expireLocked(ho *holder, now instant) {
 	}
 }
 
-// watch sends what is due until stop is closed. Each master gets a pipeline of its own, so that a silent one does not delay the
-// renewals on others. A pipeline is given up after a third of the watchdog's timeout. Nobody waits for it: its tasks are due
-// again before that.
+// watch sends the tasks that are due until stop is closed. Each master gets a pipeline of its own, so that a silent one
+// does not delay the renewals on others. A pipeline is given up after a third of the watchdog's timeout. Nobody waits
+// for it: its tasks are due again before that.
 func (c *Client) watch(stop <-chan struct{}) {
 	for {
 		select {
@@ -158,9 +158,9 @@ func pipeline(packs []pack) (part, rest []pack) {
 	return packs[:n], packs[n:]
 }
 
-// retry is a script that is repeated in the background until Redis has answered it. It removes a holder that is not alive any
-// more, or makes a change to a number. The watchdog sends it when it is due, and gives up at until: by then, what it would remove has
-// ended by itself. The mutex of the registry guards it.
+// retry is a script that is repeated in the background until Redis has answered it. It removes a holder that is not
+// alive any more, or makes a change to a number. The watchdog sends it when it is due, and gives up at until: by then,
+// the holder has ended by itself. The mutex of the registry guards it.
 type retry struct {
 	entry
 	holder *holder // nil for a change
@@ -194,9 +194,9 @@ func (s *registry) removeLocked(ho *holder, at instant) *retry {
 	return rt
 }
 
-// retriedLocked notes the answer to a retry. While an attempt of the holder to enter may still arrive, the answer "not there"
-// proves nothing, and neither does it if what an attempt with an answer took was there. An attempt can be as late as Redis was silent, so that time counts
-// from the first answer.
+// retriedLocked notes the answer to a retry. While an attempt of the holder to enter may still arrive, the answer "not
+// there" proves nothing. Neither does a removal, if an attempt with an answer took the entry. An attempt can be as late
+// as Redis was silent, so that time counts from the first answer.
 func (s *registry) retriedLocked(rt *retry, a answer) {
 	now := present()
 	ho := rt.holder
@@ -222,7 +222,7 @@ func (s *registry) retriedLocked(rt *retry, a answer) {
 // firstAgain is the pause after the first attempt, and after the first answer. Each pause after that is four times as long.
 const firstAgain = 10 * time.Millisecond
 
-// again has rt sent again after the pause, or a part of it: those of about the same time travel together.
+// again schedules rt after the pause, or a part of it: those of about the same time travel together.
 func (rt *retry) again(in *schedule, t timing, now instant, pause time.Duration) {
 	rt.pause = min(pause, t.retryAfter())
 	at, end := now.add(rt.pause), rt.until
@@ -241,7 +241,7 @@ func (rt *retry) finish(in *schedule) {
 	in.set(&rt.entry, rt, 0)
 }
 
-// refused is the error for what Redis refuses for good.
+// refused is the error for a permanent refusal of Redis.
 func refused(err error) error { return fmt.Errorf("redisson: %w: %w", lock.ErrRefused, err) }
 
 // lasting reports whether err is permanent. All others can come of a change of masters, or of a server that starts.
@@ -350,7 +350,7 @@ type alarm struct {
 	armed atomic.Bool
 }
 
-// set has the function called after d, unless it will be called anyway.
+// set schedules the call of the function after d, unless it will be called anyway.
 func (a *alarm) set(d time.Duration) {
 	if !a.armed.Swap(true) {
 		time.AfterFunc(d, a.ring)
