@@ -130,7 +130,7 @@ func (r *runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 	if r.when != nil {
 		applies, err := r.when.Eval(ctx, facts)
 		if err != nil {
-			_, e.Err = c.keyless(err, r.when.Fields())
+			_, e.Err = c.keyError(err, r.when.Fields())
 			return e
 		}
 		if e.Applies = applies; !applies {
@@ -139,7 +139,7 @@ func (r *runner) explain(ctx context.Context, facts keyexpr.Facts) Explanation {
 	}
 	keys, err := c.render(facts, new(task))
 	if err != nil {
-		_, e.Err = c.keyless(err, r.fields())
+		_, e.Err = c.keyError(err, r.fields())
 		return e
 	}
 	e.Limit, e.Levels, e.Lease = c.request.Limit, c.request.Levels, c.request.Lease

@@ -19,7 +19,7 @@ func (c *call) noKey(err error, fields []string, t *task) (ran bool, outcome str
 	if c.mode == On && c.ctx.Err() != nil && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
 		return false, OutcomeCanceled, c.canceled()
 	}
-	outcome, failed := c.keyless(err, fields)
+	outcome, failed := c.keyError(err, fields)
 	switch {
 	case c.mode == Shadow:
 		c.record.Refused = failed
@@ -30,8 +30,8 @@ func (c *call) noKey(err error, fields []string, t *task) (ran bool, outcome str
 	return false, outcome, failed
 }
 
-// keyless converts a rendering error to the *Error that the caller gets.
-func (c *call) keyless(err error, fields []string) (outcome string, _ *Error) {
+// keyError converts a rendering error to the *Error that the caller gets.
+func (c *call) keyError(err error, fields []string) (outcome string, _ *Error) {
 	outcome, sentinel := classify(err)
 	failed := c.fail(sentinel, err)
 	failed.Fact = factOf(err)
