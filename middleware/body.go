@@ -94,7 +94,7 @@ func (f *facts) endWith(ctx context.Context) (end func()) {
 	done.Add(1)
 	stop := context.AfterFunc(ctx, func() {
 		defer done.Done()
-		_ = http.NewResponseController(f.w).SetReadDeadline(past) // where that can't be done, reads end by themselves
+		_ = http.NewResponseController(f.w).SetReadDeadline(expired) // where that can't be done, reads end by themselves
 	})
 	return func() {
 		if stop() {

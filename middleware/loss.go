@@ -15,8 +15,8 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// past is a deadline that makes reads and writes fail, also those that are under way.
-var past = time.Unix(1, 0)
+// expired is a deadline that makes reads and writes fail, also those that are under way.
+var expired = time.Unix(1, 0)
 
 // firstByte is how long a first write to a client may take after a loss: see writer.
 const firstByte = time.Second
@@ -86,7 +86,7 @@ func (w *writer) enforceLocked() {
 	begun, failed := w.phase != holding, w.status >= http.StatusBadRequest
 	reads := w.hijacked || w.reads
 	ends := w.newer != nil && reads || w.lost != nil && (w.hijacked || begun && !failed || !begun && reads)
-	if ends && w.linkLocked().SetReadDeadline(past) == nil {
+	if ends && w.linkLocked().SetReadDeadline(expired) == nil {
 		w.interrupted.Store(true)
 	}
 	switch {
@@ -94,7 +94,7 @@ func (w *writer) enforceLocked() {
 	case w.phase == opening:
 		_ = w.linkLocked().SetWriteDeadline(time.Now().Add(firstByte))
 	default:
-		_ = w.linkLocked().SetWriteDeadline(past)
+		_ = w.linkLocked().SetWriteDeadline(expired)
 	}
 }
 
@@ -195,8 +195,8 @@ func (w *writer) cut(err error) bool {
 	if w.hijacked {
 		w.lost = cmp.Or(w.lost, err)
 		w.answerLocked()
-		_ = w.linkLocked().SetReadDeadline(past)
-		_ = w.linkLocked().SetWriteDeadline(past)
+		_ = w.linkLocked().SetReadDeadline(expired)
+		_ = w.linkLocked().SetWriteDeadline(expired)
 		return true
 	}
 	_ = w.linkLocked().SetWriteDeadline(time.Now().Add(firstByte))
@@ -204,7 +204,7 @@ func (w *writer) cut(err error) bool {
 	if w.endsByClosing() && abort(w.ResponseWriter) {
 		return true
 	}
-	return w.linkLocked().SetWriteDeadline(past) == nil
+	return w.linkLocked().SetWriteDeadline(expired) == nil
 }
 
 // endsByClosing reports whether the client takes the end of the connection for that of the response.

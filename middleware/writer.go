@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 )
 
-// heldBack and heldUnflushed are how much of a response is kept until the lock was given back, in bytes. Where nothing
+// maxBuffered and maxUnflushed are how much of a response is kept until the lock was given back, in bytes. Where nothing
 // can be flushed, nobody can say whether the client has a byte of it, and more is kept.
 const (
-	heldBack      = 4 << 10
-	heldUnflushed = 1 << 20
+	maxBuffered  = 4 << 10
+	maxUnflushed = 1 << 20
 )
 
 // phase is how far a response is.
@@ -178,7 +178,7 @@ func (w *writer) keep(p []byte) (kept bool, _ error) {
 	case w.phase != holding:
 		return false, nil
 	}
-	if len(w.held)+len(p) > heldBack {
+	if len(w.held)+len(p) > maxBuffered {
 		if room := w.limit() - len(w.held); len(p) > room {
 			if !w.head {
 				return false, nil
@@ -197,9 +197,9 @@ func (w *writer) limit() int {
 	case isTimeoutWriter(w.ResponseWriter):
 		return math.MaxInt // http.TimeoutHandler keeps all of the response, too: nothing is ever on its way
 	case !flushable(w.ResponseWriter):
-		return heldUnflushed
+		return maxUnflushed
 	}
-	return heldBack
+	return maxBuffered
 }
 
 // open passes p on, after what was held back, but for the last byte.
