@@ -45,7 +45,7 @@ func runDeclarations(a *analysis.Pass) (any, error) {
 
 // call checks what one call of a function of Latchkey declares.
 func (d *declarations) call(c *call) {
-	defer d.survive()
+	defer d.recoverPanic()
 	switch {
 	case c == nil, d.inGeneric(c):
 	case c.is("guard", "New", "Stack"):

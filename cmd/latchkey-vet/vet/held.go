@@ -39,7 +39,7 @@ func runHeld(a *analysis.Pass) (any, error) {
 
 // declaration looks at one function, with the literals in it.
 func (h *held) declaration(decl ast.Decl) {
-	defer h.survive()
+	defer h.recoverPanic()
 	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:

@@ -39,7 +39,7 @@ func (d *declarations) tags() {
 }
 
 func (d *declarations) structTags(n *ast.StructType, owner types.Object) {
-	defer d.survive()
+	defer d.recoverPanic()
 	s, ok := d.TypesInfo.TypeOf(n).(*types.Struct)
 	if !ok || d.checked[s] || !d.mayBeOurs(s) || d.inGeneric(n) {
 		return

@@ -51,8 +51,8 @@ type pass struct {
 	lost     []string                        // panics, by which nothing was reported
 }
 
-// survive, deferred, ends a check that panics, which none is known to do. It has seen nothing: the code may well be right.
-func (p *pass) survive() {
+// recoverPanic, deferred, ends a check that panics, which none is known to do. It has seen nothing: the code may well be right.
+func (p *pass) recoverPanic() {
 	if v := recover(); v != nil {
 		p.lost = append(p.lost, fmt.Sprint(v))
 	}
