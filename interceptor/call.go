@@ -59,5 +59,5 @@ func skipped(ctx context.Context, m *rules.Bound) any {
 	return m.Response.New().Interface()
 }
 
-// skippedHeader tells the caller that the answer is not the handler's.
+// skippedHeader marks an answer that is not the handler's.
 var skippedHeader = metadata.Pairs("latchkey-outcome", "skipped")

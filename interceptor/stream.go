@@ -41,8 +41,8 @@ func stream(m *rules.Bound, srv any, s grpc.ServerStream, next grpc.StreamHandle
 	return nil
 }
 
-// heldStream is what the handler of a guarded stream gets: the caller's stream, which ends when the lock is lost, and when a
-// newer call takes the place of this one.
+// heldStream is the stream for the handler of a guarded stream: the caller's, which ends when the lock is lost, and
+// when a newer call takes the place of this one.
 type heldStream struct {
 	grpc.ServerStream
 	method *rules.Bound

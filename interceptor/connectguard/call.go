@@ -14,7 +14,7 @@ import (
 	"github.com/latchkey-go/latchkey/interceptor/internal/rules"
 )
 
-// outcomeHeader tells the caller that the answer is not the handler's.
+// outcomeHeader marks an answer that is not the handler's.
 const outcomeHeader = "Latchkey-Outcome"
 
 // transport is Connect, with the headers of a request.

@@ -32,8 +32,8 @@ func stream(ctx context.Context, m *rules.Bound, conn connect.StreamingHandlerCo
 	return nil
 }
 
-// heldConn is what the handler of a guarded stream gets: the caller's stream, which ends when the lock is lost, and when a
-// newer call takes the place of this one.
+// heldConn is the stream for the handler of a guarded stream: the caller's, which ends when the lock is lost, and when
+// a newer call takes the place of this one.
 type heldConn struct {
 	connect.StreamingHandlerConn
 	method *rules.Bound

@@ -1,4 +1,4 @@
-// Package answer is the one table of what the failures of a guard are to the callers of a method, for gRPC and Connect.
+// Package answer has the one table of answers to the failures of a guard, for gRPC and Connect.
 package answer
 
 import (

@@ -207,7 +207,8 @@ func (b *binder) prepare(r Rule, name string) (*Bound, error) {
 	return m, nil
 }
 
-// describe fills in what the descriptor of m says. A method without one is all right if its request type is known.
+// describe fills in the fields that the descriptor of m gives. A method without one is all right if its request type
+// is known.
 func (m *Bound) describe(d protoreflect.MethodDescriptor) error {
 	if d == nil {
 		return nil

@@ -29,7 +29,7 @@ type Stream interface {
 	Peek() (any, error)
 }
 
-// Transport is what gRPC and Connect do in ways of their own.
+// Transport is the part that gRPC and Connect do in ways of their own.
 type Transport interface {
 	// Metadata returns the values that the caller has sent under a name, binary ones as they were before they were encoded.
 	Metadata(ctx context.Context, name string) ([]string, error)

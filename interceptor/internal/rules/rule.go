@@ -34,7 +34,7 @@ type Rule struct {
 	faults  []error
 }
 
-// options is what the guards of methods with an option have in common.
+// options is the common part of the guards of methods with an option.
 type options struct {
 	locker lock.Locker
 	opts   []guard.Option
@@ -104,7 +104,7 @@ func (r *Rule) Fault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Errorf(format, args...))
 }
 
-// String says what r is about: `method "/bank.v1.Bank/Transfer"`.
+// String returns the subject of r: `method "/bank.v1.Bank/Transfer"`.
 func (r Rule) String() string {
 	switch {
 	case r.options != nil:
