@@ -17,11 +17,11 @@ import (
 // errors under OneKey, too.
 
 var (
-	// foreignHole is what other languages begin their holes with, and the name in one.
+	// foreignHole matches the beginning of a hole in other languages, and the name in it.
 	foreignHole = regexp.MustCompile(`(\$\{|\{\{|\{#)[ .#]*([\pL_][\pL\d_.]*)?|(?:^|[^%\pL\d])(%[sdvq])(?:$|[^\pL\d])`)
 	// concatenated is a text in quotes with a + beside it.
 	concatenated = regexp.MustCompile(`^\s*(?:'[^']*'|"[^"]*")\s*\+|^\s*\+\s*(?:'[^']*'|"[^"]*")`)
-	// rootPath is what could be a path: a name and further steps.
+	// rootPath matches a text that could be a path: a name and further steps.
 	rootPath = regexp.MustCompile(`([\pL_][\pL\d_]*)(?:\??\.[\pL_][\pL\d_]*(?:\(\))?|\[["']?[^\[\]"']*["']?\])+`)
 	tag      = regexp.MustCompile(`\{\s*([\pL_][\pL\d_.?]*)\s*\}`)
 )
@@ -92,7 +92,7 @@ func (c *compilation) unread(s string, begins bool) (at int, path, root string) 
 	return 0, "", ""
 }
 
-// known reports whether it is known what a root has.
+// known reports whether the names of a root are known.
 func (c *compilation) known(root string) bool {
 	of := c.roots[root].of
 	return of.Type != nil || of.Closed

@@ -163,7 +163,7 @@ func (c *compilation) addFunc(f userFunc) error {
 	return nil
 }
 
-// functionNames lists what can be called.
+// functionNames lists the functions that can be called.
 func (c *compilation) functionNames() []string {
 	names := []string{"map", "filter", "any", "all"}
 	for name, f := range functions() {

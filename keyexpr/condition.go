@@ -68,7 +68,7 @@ func (c *compilation) test(tree *parser.Tree) error {
 	return nil
 }
 
-// checkCondition refuses what is no condition whatever the roots are.
+// checkCondition refuses a text that is no condition, whatever the roots are.
 func checkCondition(text string) error {
 	if err := checkText(text); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (c *Condition) Eval(ctx context.Context, facts Facts) (bool, error) {
 // Roots returns the names of the roots that the condition uses, sorted.
 func (c *Condition) Roots() []string { return rootNames(c.used) }
 
-// Fields returns what the condition reads of each root, in Go's spelling and sorted.
+// Fields returns the fields that the condition reads of each root, in Go's spelling and sorted.
 func (c *Condition) Fields() []string { return slices.Clone(c.fields) }
 
 // String returns the text of the condition.

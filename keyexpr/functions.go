@@ -128,7 +128,7 @@ func (c *compilation) wantList(n ast.Node, t typ) {
 	}
 }
 
-// wantKey refuses what makes no key.
+// wantKey refuses a node that makes no key.
 func (c *compilation) wantKey(n ast.Node, t typ) {
 	if t.null {
 		c.fail(n, "nil makes no key")
@@ -269,7 +269,7 @@ func (c *compilation) isRequired(x *ast.CallNode, args []typ) typ {
 	return args[0]
 }
 
-// required fails for what is not set: nil, empty, the number 0, or an array of zeros such as a UUID.
+// required fails for a value that is not set: nil, empty, the number 0, or an array of zeros such as a UUID.
 func required(_ *run.State, args []any) (any, error) {
 	v := run.Indirect(reflect.ValueOf(args[0]))
 	unset := isEmpty(args[0])
@@ -285,7 +285,7 @@ func required(_ *run.State, args []any) (any, error) {
 	return args[0], nil
 }
 
-// timed is what protobuf timestamps have.
+// timed is the interface of protobuf timestamps.
 type timed interface{ AsTime() time.Time }
 
 func (c *compilation) layout(x *ast.CallNode, args []typ) typ {
@@ -303,7 +303,7 @@ func (c *compilation) layout(x *ast.CallNode, args []typ) typ {
 // strangeLayout finds the letters of other languages' layouts, which Go's do not use.
 var strangeLayout = regexp.MustCompile(`\b(?:[yY]{2,4}|MM|DD|dd|HH|hh|mm|ss)+\b|%[YmdHMS]`)
 
-// layoutFault says why a layout makes the same of different times. Go copies what it does not know.
+// layoutFault says why a layout makes the same of different times. Go copies letters that it does not know.
 func layoutFault(layout string) string {
 	if strange := strangeLayout.FindString(layout); strange != "" {
 		return fmt.Sprintf("%s is no part of a layout of Go, which is made of 2006-01-02 15:04:05", strange)

@@ -117,8 +117,8 @@ func spellsItself(t reflect.Type) bool {
 	return k != reflect.String && k != reflect.Interface && !run.IsMessage(t) && (run.Spells(t) || run.Spells(run.PointerTo(t)))
 }
 
-// hash digests what is too long, too private or too composite for a key. Its result is 32 hex digits. Two values with one digest
-// of 16 bytes take 2^64 tries to find, for somebody who looks for them.
+// hash digests a value that is too long, too private or too composite for a key. Its result is 32 hex digits. Two
+// values with one digest of 16 bytes take 2^64 tries to find, for somebody who looks for them.
 func hash(st *run.State, args []any) (any, error) {
 	if args[0] == nil {
 		return nil, run.ErrNil

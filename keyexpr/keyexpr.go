@@ -52,10 +52,10 @@ import (
 // and asked for by the template.
 type Roots map[string]Root
 
-// Root is what is known of one root before there are requests: its type, or the names that it
-// has. Its zero value is a root of type any, about which nothing can be checked at start. Two
-// adapters describe the same kind of request in two ways: gRPC knows the type of a message, and
-// HTTP the names in a route.
+// Root describes one root before there are requests: its type, or the names that it has. Its
+// zero value is a root of type any, about which nothing can be checked at start. Two adapters
+// describe the same kind of request in two ways: gRPC knows the type of a message, and HTTP the
+// names in a route.
 type Root struct{ of run.Root }
 
 // TypeFor is a root whose values are of type T. An any, as of a message that any of several
@@ -106,7 +106,7 @@ type Facts func(root string) (any, error)
 // methods, so that options can be added without breaking anybody.
 type Option interface{ apply(*config) }
 
-// config is what options fill in.
+// config is filled in by options.
 type config struct {
 	funcs  []userFunc
 	oneKey bool

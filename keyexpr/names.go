@@ -52,7 +52,7 @@ var (
 	orCall = regexp.MustCompile(`(?:^|[(\[,|?:]|\b(?:and|or|not)\b|&&|\|\|)\s*or\s*\(`)
 )
 
-// foreign finds what belongs to another language in a source that is no expression.
+// foreign finds a part of another language in a source that is no expression.
 func foreign(src string) (at int, why string) {
 	if m := orCall.FindStringIndex(src); m != nil {
 		return m[1] - len("or("), "or is for true and false: the first of several that is not empty is coalesce(a, b)"

@@ -14,7 +14,7 @@ import (
 
 // Whole numbers are ids, and ids must not change on their way into a key: a result is exact, or an error of the request.
 
-// quotient is the type of what mod and div come to.
+// quotient is the type of the results of mod and div.
 func (c *compilation) quotient(x *ast.CallNode, args []typ) typ {
 	by, fixed := constant(x.Arguments[1])
 	n, _ := by.(int)

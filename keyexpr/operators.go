@@ -59,7 +59,7 @@ func (c *compilation) engineText(n *ast.Node) {
 	}
 }
 
-// filled is what another language would fill in.
+// filled is the value that another language would fill in.
 var filled = regexp.MustCompile(`\$\{[\pL_][^{}]*\}`)
 
 func (c *compilation) comparison(n *ast.Node, x *ast.BinaryNode) typ {
@@ -185,7 +185,7 @@ func calls(call *ast.CallNode, name string) bool {
 	return ok && id.Value == name
 }
 
-// leftmost is what a difference begins with.
+// leftmost is the first operand of a difference.
 func leftmost(n ast.Node) ast.Node {
 	switch x := n.(type) {
 	case *ast.BinaryNode:

@@ -85,7 +85,7 @@ const (
 	onlyLookedUp = "%s is looked up by name, as in %s.name or %s[\"name\"]"
 )
 
-// start resolves what a path begins with: a root, the element of a loop, or a value that was computed.
+// start resolves the beginning of a path: a root, the element of a loop, or a value that was computed.
 func (c *compilation) start(base ast.Node, links []link) (p *run.Path, t typ, root string, arg []ast.Node) {
 	switch x := base.(type) {
 	case *ast.IdentifierNode:
@@ -129,7 +129,7 @@ func (c *compilation) lookup(x *ast.IdentifierNode, root run.Root, links []link)
 	return []run.Step{{Src: x.Value, Lookup: true, By: name.Value}}
 }
 
-// constant is what a property or index is, if it is written out.
+// constant returns a property or index that is written out.
 func constant(n ast.Node) (any, bool) {
 	switch x := n.(type) {
 	case *ast.StringNode:
@@ -144,7 +144,7 @@ func constant(n ast.Node) (any, bool) {
 	return nil, false
 }
 
-// step finds what one link means in a value of type t.
+// step resolves one link in a value of type t.
 func (c *compilation) step(t typ, l *link, by any) ([]run.Step, typ) {
 	s := run.Step{Src: l.src, Optional: l.optional, By: by}
 	name, named := by.(string)

@@ -50,7 +50,7 @@ type compilation struct {
 	hole // the expression at work
 }
 
-// hole is what is known of one expression.
+// hole describes one expression.
 type hole struct {
 	src       string
 	off       int // where src begins in the text
@@ -70,7 +70,7 @@ type path struct {
 	via  func(string) string
 }
 
-// typ is what is known of a node at start.
+// typ is the type of a node, as far as it is known at start.
 type typ struct {
 	t    reflect.Type // nil if it is not known
 	elem *typ         // of a list that the expression makes
@@ -79,7 +79,7 @@ type typ struct {
 	parts int
 }
 
-// role is what becomes of a node.
+// role says how a node is compiled.
 type role bool
 
 const (
@@ -87,7 +87,7 @@ const (
 	asHole role = true  // the value of the hole, or an element of it
 )
 
-// resolved is what a node has become. The parser puts one node into two places, in a < b < c.
+// resolved is the result of a node. The parser puts one node into two places, in a < b < c.
 type resolved struct {
 	node ast.Node
 	typ  typ
@@ -209,7 +209,7 @@ func (c *compilation) fresh(n *ast.Node, as role) typ {
 	return typ{}
 }
 
-// elsewhere ends the sentence about what keys don't have.
+// elsewhere ends the sentence about a part of the language that keys don't have.
 const elsewhere = "write a guard.KeyFunc, or a function of your own with guard.TemplateFunc"
 
 func (c *compilation) unary(x *ast.UnaryNode) typ {
@@ -260,7 +260,7 @@ func (c *compilation) list(x *ast.ArrayNode, as role) typ {
 	return typ{elem: &elem}
 }
 
-// same is the type of what comes to one of two values.
+// same is the type of a value that is one of two.
 func same(a, b typ) typ {
 	switch {
 	case a.null:
@@ -339,7 +339,7 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// pointee is what an argument is checked as: requests have pointers where a value may be missing.
+// pointee is the type by which an argument is checked: requests have pointers where a value may be missing.
 func pointee(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem()

@@ -144,8 +144,8 @@ func holeEnd(text string, open int) (int, error) {
 	}
 }
 
-// checkText refuses what neither a template nor a condition may be. A byte that is no UTF-8 would be taken for U+FFFD by the
-// engine, and for itself by everything else.
+// checkText refuses a text that neither a template nor a condition may be. A byte that is no UTF-8 would be taken for
+// U+FFFD by the engine, and for itself by everything else.
 func checkText(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errAt(text, 0, "nothing is written here")

@@ -209,17 +209,16 @@ func (t *Template) Match(key string) (values []string, ok bool) { return t.progr
 // Roots returns the names of the roots that the template uses, sorted.
 func (t *Template) Roots() []string { return rootNames(t.program.Roots) }
 
-// Fields returns what the template reads of each root, in Go's spelling and sorted, such as
-// req.OrderID and header.Tenant.
+// Fields returns the fields that the template reads of each root, in Go's spelling and sorted, such as req.OrderID and
+// header.Tenant.
 func (t *Template) Fields() []string { return slices.Clone(t.program.Fields) }
 
 // String returns the text of the template.
 func (t *Template) String() string { return t.program.Text }
 
-// Shape shows what the keys look like, with the type of each value: order:<string>:<int64>. A
-// list template has the shape of one of its keys. Types are spelt as they are in Go, but for
-// named ones that are spelt by what they are made of: a <string> says more about a key than a
-// <Tenant>.
+// Shape shows the form of the keys, with the type of each value: order:<string>:<int64>. A list template has the shape
+// of one of its keys. Types are spelt as they are in Go, but for named ones that are spelt by what they are made of: a
+// <string> says more about a key than a <Tenant>.
 func (t *Template) Shape() string {
 	var b strings.Builder
 	for _, p := range t.program.All() {

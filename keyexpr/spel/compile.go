@@ -123,7 +123,7 @@ func (c *compiler) wantBool(n *node, x *code) {
 	}
 }
 
-// test evaluates what must be true or false. Java throws for null.
+// test evaluates a value that must be true or false. Java throws for null.
 func test(st *run.State, x *code) (bool, error) {
 	v, err := x.value(st)
 	if err != nil {

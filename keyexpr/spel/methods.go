@@ -27,7 +27,7 @@ type method struct {
 // signature is how a table lists a method.
 func signature(name string, arguments int) string { return name + "/" + strconv.Itoa(arguments) }
 
-// values evaluates arguments and holds them to what the method takes.
+// values evaluates arguments and holds them to the types that the method takes.
 func (m method) values(st *run.State, name string, args []*code) ([]any, error) {
 	values := make([]any, len(args))
 	for i, a := range args {
@@ -64,7 +64,7 @@ var textMethods = map[string]method{
 	"strip/0":       {nil, textK, onText(func(s string) (any, error) { return strings.TrimFunc(s, isWhitespace), nil })},
 }
 
-// onText charges for what is read and for what is made.
+// onText charges for the text read and for the text made.
 func onText(f func(s string) (any, error)) func(*run.State, any, []any) (any, error) {
 	return func(st *run.State, on any, _ []any) (any, error) {
 		s, err := spell(st, on)

@@ -139,7 +139,7 @@ func (p *parser) expect(sign string) {
 	}
 }
 
-// only refuses in plain Java what SpringEL alone has.
+// only refuses in plain Java a construct that SpringEL alone has.
 func (p *parser) only(t token) {
 	if p.plain {
 		p.fail(t.off, "%s is SpringEL, and no Java: use Key", t.text)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// primary reads what is no operator: literals, names, lists, and brackets, which leave no node behind.
+// primary reads an operand: literals, names, lists, and brackets, which leave no node behind.
 func (p *parser) primary() *node {
 	t := p.next()
 	switch t.kind {

@@ -58,7 +58,7 @@ func (c *compiler) variable(n *node) *code {
 	return x
 }
 
-// field notes what is read, for Fields.
+// field records a field that is read, for Fields.
 func (c *compiler) field(x *code) {
 	if x.name != "" && !slices.Contains(c.fields, x.name) {
 		c.fields = append(c.fields, x.name)
@@ -271,8 +271,8 @@ func (c *compiler) index(n *node) *code {
 	return c.indexBy(n, base, c.compile(by))
 }
 
-// indexBy indexes by what is computed. '0' for 0 is refused for a list, and a number for a text for a
-// map: Spring would convert both.
+// indexBy indexes by a computed value. '0' for 0 is refused for a list, and a number for a text for a map: Spring would
+// convert both.
 func (c *compiler) indexBy(n *node, base, by *code) *code {
 	t := typ{}
 	switch base.typ.k {

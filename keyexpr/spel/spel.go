@@ -107,8 +107,8 @@ type option func(*java)
 
 func (o option) apply(j *java) { o(j) }
 
-// java is what is known about the annotated method, and what a library makes of it. The options
-// fill it in, and the presets say what each library adds.
+// java describes the annotated method, and the lock library around it. The options fill it in, and the
+// presets say what each library adds.
 type java struct {
 	class, method string
 	params        []string
@@ -209,7 +209,7 @@ func (c *compiler) known() []string {
 	return names
 }
 
-// rootHint says what there is of #root, which is the bean or null in most libraries.
+// rootHint describes #root, which is the bean or null in most libraries.
 func (c *compiler) rootHint() string {
 	if c.cacheRoot {
 		return "of #root there is methodName, method.name, targetClass.name, target.class.name and args[0]: name a parameter"

@@ -101,9 +101,9 @@ var (
 	bigType    = reflect.TypeFor[big.Int]()
 )
 
-// typeOf returns what values of Go type t are in Java. A type that could be two in Java is one of its
-// own here, and refused only where the two differ: a key that reads an int of Go, and only writes it,
-// needs no declaration.
+// typeOf returns the type in Java of values of Go type t. A type that could be two in Java is one of
+// its own here, and refused only where the two differ: a key that reads an int of Go, and only writes
+// it, needs no declaration.
 func typeOf(t reflect.Type) typ {
 	if t != nil && t.Kind() == reflect.Pointer {
 		x := typeOf(t.Elem())
@@ -226,11 +226,11 @@ func valueOf(st *run.State, v reflect.Value, t typ) (any, error) {
 	return nil, run.Faulty("%s", t.why)
 }
 
-// sizeOfList is what a list, a map or an object takes, over and above what is in it.
+// sizeOfList is the size of a list, a map or an object, over and above its elements.
 const sizeOfList = 128
 
-// wholeOf refuses what no long of Java holds. A number of JSON must be in its own spelling, since Java
-// writes the number and not the text.
+// wholeOf refuses a number that no long of Java holds. A number of JSON must be in its own spelling,
+// since Java writes the number and not the text.
 func wholeOf(v reflect.Value) (any, error) {
 	switch {
 	case v.CanInt():

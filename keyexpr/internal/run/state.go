@@ -25,8 +25,8 @@ const (
 	MaxKeys  = 1024    // keys of one list template
 )
 
-// State is what one evaluation needs. It is pooled and never shared. Everything that a run
-// writes is in here. The closures and paths that it follows are shared.
+// State is the memory of one evaluation. It is pooled and never shared. Everything that a run writes is in here. The
+// closures and paths that it follows are shared.
 type State struct {
 	Source
 	Ctx   context.Context
@@ -80,7 +80,7 @@ func (st *State) Push(elem reflect.Value) {
 	st.Elems = append(st.Elems, elem)
 }
 
-// Pop leaves what Push entered.
+// Pop undoes Push.
 func (st *State) Pop() {
 	st.Elems = st.Elems[:len(st.Elems)-1]
 }
@@ -233,7 +233,7 @@ func (at *slot) fill(r *Root, facts func(root string) (any, error), request any)
 	}
 }
 
-// target is what request points to.
+// target is the value that request points to.
 func target(request any) (reflect.Value, error) {
 	p := reflect.ValueOf(request)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
