@@ -91,7 +91,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite passes on what connections of TCP and TLS can do.
+// CloseWrite is that of the connection below, which those of TCP and TLS have.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

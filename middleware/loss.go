@@ -21,7 +21,7 @@ var expired = time.Unix(1, 0)
 // firstByte is how long a first write to a client may take after a loss: see writer.
 const firstByte = time.Second
 
-// link is what a handler is connected to its client by: the server's writer, or the connection once it was hijacked.
+// link connects a handler to its client: the server's writer, or the connection once it was hijacked.
 type link interface {
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error
@@ -53,7 +53,7 @@ func further(w http.ResponseWriter) (next http.ResponseWriter) {
 	return next
 }
 
-// loss returns what the handler gets to know about the loss of its lock.
+// loss returns the error that reads and writes fail with after the lock is lost, or nil.
 func (w *writer) loss() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -152,7 +152,7 @@ func New(g *guard.Guard, opts ...Option) (func(http.Handler) http.Handler, error
 	return m.wrap, nil
 }
 
-// plan is what the Specs of a guard mean for requests.
+// plan is the meaning of a guard's Specs for requests.
 type plan struct {
 	runner  adapter.Runner
 	names   names    // that templates and the condition use
@@ -182,7 +182,7 @@ func (m *middleware) current() *plan {
 	return p
 }
 
-// middleware is what New makes of a guard, for any number of handlers.
+// middleware puts a guard in front of any number of handlers.
 type middleware struct {
 	config
 	guard    string

@@ -179,7 +179,7 @@ func Fallback(f func(w http.ResponseWriter, r *http.Request, err error)) Option 
 	})
 }
 
-// abilities are what this adapter does for a guard.
+// abilities are those of this adapter.
 func (c *config) abilities() []adapter.Ability {
 	can := []adapter.Ability{adapter.ServesMethods}
 	if c.fallback != nil {

@@ -23,19 +23,19 @@ const outcomeHeader = "Latchkey-Outcome"
 // Problem is an error response: problem details as in RFC 9457. Its JSON form is the body that is sent, and never
 // holds the key.
 type Problem struct {
-	// Type tells problems apart: a URI that ends in # and the name of the guard's error, such as #ErrBusy. It is
-	// about:blank where Status says it all.
+	// Type identifies the kind of problem: a URI that ends in # and the name of the guard's error, such as #ErrBusy. It
+	// is about:blank where Status says it all.
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 	// Guard is the name of the guard.
 	Guard string `json:"guard"`
-	// Fact is what the request lacks, in the words of the template: header.Tenant, body.order.id. It is never a value of
-	// the request. It is empty where that is not known, or where the request is not at fault.
+	// Fact names the fact that the request lacks, in the words of the template: header.Tenant, body.order.id. It is
+	// never a value of the request. It is empty where that is not known, or where the request is not at fault.
 	Fact string `json:"fact,omitempty"`
-	// Level is the template of what was full, of a guard with levels: "all", or "tenant:#{claims.Tenant}". It is never a value of the request, and empty
-	// where it is not known.
+	// Level is the template of the key that was full, of a guard with levels: "all", or "tenant:#{claims.Tenant}". It
+	// is never a value of the request, and empty where it is not known.
 	Level string `json:"level,omitempty"`
 	// RetryAfter is sent as the header of that name, in whole seconds. It is at least a second where trying again makes
 	// sense, and otherwise 0.

@@ -20,7 +20,7 @@ type routeError struct{ route, reason string }
 
 func (e *routeError) Error() string { return "middleware: " + e.reason }
 
-// Route is what report looks for, also in errors of package ginguard.
+// Route implements the method that report looks for, also in errors of package ginguard.
 func (e *routeError) Route() string { return e.route }
 
 // errNoRoute is for guards that stand where no route is known yet.

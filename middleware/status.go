@@ -23,7 +23,7 @@ type failure struct {
 	others func(status int) bool
 }
 
-// failures is the one table of what is answered, also for guards of the service layer (Answer).
+// failures is the one table of answers, also for guards of the service layer (Answer).
 var failures = [...]failure{
 	{guard.ErrKey, "ErrKey", "No lock key in the request",
 		"%s is missing, empty, there twice, spelt in other letters or of the wrong kind.",
@@ -76,7 +76,7 @@ func (s *statuses) replace(failure error, status int) error {
 	return fmt.Errorf("status of %q: give one of %s", fmt.Sprint(failure), strings.Join(names, ", "))
 }
 
-// problem is what err is answered with. A zero Status stands for a caller that has gone.
+// problem returns the answer to err. A zero Status stands for a caller that has gone.
 func (c *config) problem(err error) Problem {
 	// An *Error comes first: its cause may be a context error too, as when the lock service timed out.
 	if e, ok := errors.AsType[*guard.Error](err); ok {

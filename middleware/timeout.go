@@ -15,7 +15,7 @@ func isTimeoutHandler(h http.Handler) bool {
 	return reflect.TypeOf(h).String() == "*http.timeoutHandler"
 }
 
-// isTimeoutWriter reports whether w is what http.TimeoutHandler gives to its handler.
+// isTimeoutWriter reports whether w is the writer that http.TimeoutHandler gives to its handler.
 func isTimeoutWriter(w http.ResponseWriter) bool {
 	return reflect.TypeOf(w).String() == "*http.timeoutWriter"
 }

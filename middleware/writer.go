@@ -308,7 +308,7 @@ func flushable(w http.ResponseWriter) bool {
 	return false
 }
 
-// finish passes on what was held back, or the end of it.
+// finish passes on the bytes that were held back, or the end of them.
 func (w *writer) finish() {
 	w.mu.Lock()
 	held := w.phase == holding && !w.hijacked
@@ -323,7 +323,7 @@ func (w *writer) finish() {
 	}
 }
 
-// discard takes back what the handler has written, and its headers, if the client has seen nothing of it.
+// discard drops the handler's output, and its headers, if the client has seen nothing of it.
 func (w *writer) discard() bool {
 	if !w.holds() {
 		return false

@@ -25,10 +25,11 @@
 //	route       the route in net/http's spelling, /orders/{id}, so that both adapters make the same key of it
 //	any name    what other handlers put into the context with c.Set: [Value]; or made of the context: [WithFacts]
 //
-// Facts are what gin's handlers see: a body is JSON where ShouldBind takes it for that, which needs the type application/json and no
-// GET, and a cookie has no escapes. Where the key uses the query, only a GET may have a body, as ShouldBind would read that:
-// [middleware.QueryOnly] and [middleware.BodyIsJSON] are for handlers that bind by type, such as ShouldBindQuery and ShouldBindJSON. A body
-// that ShouldBindBodyWith has read in front of the guard is taken from there.
+// Facts are the values that gin's handlers see: a body is JSON where ShouldBind takes it for that, which needs the type
+// application/json and no GET, and a cookie has no escapes. Where the key uses the query, only a GET may have a body,
+// as ShouldBind would read that: [middleware.QueryOnly] and [middleware.BodyIsJSON] are for handlers that bind by type,
+// such as ShouldBindQuery and ShouldBindJSON. A body that ShouldBindBodyWith has read in front of the guard is taken
+// from there.
 //
 // A guard.KeyFunc or guard.KeysFunc, in place of a template, takes a *gin.Context or a *[http.Request].
 //
@@ -134,7 +135,7 @@ func (wr *wrapper) request(c *gin.Context) *http.Request {
 	return r
 }
 
-// chain is what is known of a chain of handlers.
+// chain describes a chain of handlers.
 type chain struct {
 	pattern string // the route in net/http's spelling
 	timeout bool   // behind a guard, which would release the lock while the handler still runs

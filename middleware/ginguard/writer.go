@@ -47,7 +47,7 @@ func (w *writer) WriteHeaderNow() {
 	}
 }
 
-// say tells package middleware of a status that was chosen. One that was not comes with the first bytes.
+// say passes a status that was chosen to package middleware. One that was not comes with the first bytes.
 func (w *writer) say() {
 	if w.status != 0 {
 		w.out.WriteHeader(w.status)

@@ -83,9 +83,10 @@ import (
 // settleTime bounds how long an answer may take to be stored, for which the client and the lock wait.
 const settleTime = 5 * time.Second
 
-// New returns middleware that runs handlers under g, and once for each key of a caller, with what it knows in s. It is safe for concurrent use
-// and may wrap any number of handlers, among which a key is for one request. The caller is who sends a request: the subject of its token, or
-// the tenant; never what a client just says. If it returns an error or nothing, the request is answered with 401. It must not read the body.
+// New returns middleware that runs handlers under g, and once for each key of a caller, with what it knows in s. It is
+// safe for concurrent use and may wrap any number of handlers, among which a key is for one request. The caller is the
+// sender of a request: the subject of its token, or the tenant; never a claim of the client without proof. If it
+// returns an error or nothing, the request is answered with 401. It must not read the body.
 func New(g *guard.Guard, s Store, caller func(*http.Request) (string, error), opts ...Option) (func(http.Handler) http.Handler, error) {
 	k := &keeper{store: s, caller: caller, keep: 24 * time.Hour, headers: strings.Fields(keptHeaders), bodyLimit: 1 << 20}
 	for _, o := range opts {
@@ -161,7 +162,7 @@ func With(opts ...middleware.Option) Option {
 	return optionFunc(func(k *keeper) { k.with = append(k.with, opts...) })
 }
 
-// keeper is what New makes, for any number of handlers.
+// keeper is the middleware that New makes, for any number of handlers.
 type keeper struct {
 	name    string // of the guard
 	store   Store
@@ -200,7 +201,7 @@ func (k *keeper) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// serve looks for the record of a request without a lock, so that repeats of what is done wait for nobody.
+// serve looks for the record of a request without a lock, so that repeats of finished requests wait for nobody.
 func (k *keeper) serve(w http.ResponseWriter, r *http.Request, first http.Handler) {
 	q, err := k.read(w, r)
 	var found Record
@@ -252,7 +253,7 @@ func (k *keeper) begin(ctx context.Context, key string, mine Record) (Record, er
 	return found, err
 }
 
-// settle ends what was begun, also for a client that has gone.
+// settle ends the record that was begun, also for a client that has gone.
 func (k *keeper) settle(ctx context.Context, key string, answer Record) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -284,7 +285,7 @@ func (k *keeper) repeat(w http.ResponseWriter, r *http.Request, q *request, foun
 	}
 }
 
-// request is what is known of a request with a key.
+// request describes a request with a key.
 type request struct {
 	key   string        // of its record
 	print string        // its fingerprint
@@ -298,7 +299,7 @@ func requestOf(ctx context.Context) *request {
 	return q
 }
 
-// fact is what templates call idempotency. A request without a record has one of its own.
+// fact is the root idempotency of templates. A request without a record has one of its own.
 func fact(r *http.Request) (string, error) {
 	if q := requestOf(r.Context()); q != nil {
 		return q.key, nil
@@ -333,7 +334,7 @@ var keyText = regexp.MustCompile(`^(?:"((?:[ !#-\[\]-~]|\\["\\]){1,255})"|([!#-+
 
 var unescape = strings.NewReplacer(`\"`, `"`, `\\`, `\`)
 
-// parseKey returns nothing for what is no key. Two keys have a comma between them, which fits none.
+// parseKey returns an empty text for a value that is no key. Two keys have a comma between them, which fits none.
 func parseKey(values []string) string {
 	m := keyText.FindStringSubmatch(strings.Join(values, ","))
 	if m == nil {

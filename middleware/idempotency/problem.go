@@ -19,7 +19,7 @@ var (
 	// in quotes; or without them, if it has no spaces, quotes, commas, semicolons or backslashes. It has 1 to 255 characters of printable ASCII.
 	ErrKey = refuse("ErrKey", http.StatusBadRequest, 0, "No usable Idempotency-Key",
 		"The header Idempotency-Key is missing, there twice or malformed. Nothing was done.")
-	// ErrCaller says that it is not known who sent the request.
+	// ErrCaller says that the sender of the request is not known.
 	ErrCaller = refuse("ErrCaller", http.StatusUnauthorized, 0, "No caller",
 		"It is not known who sent this request, and keys belong to a caller. Nothing was done.")
 	// ErrBody says that the body is larger than BodyLimit, or could not be read. Nothing ran.
@@ -53,7 +53,7 @@ func refuse(name string, status int, retry time.Duration, title, detail string) 
 
 func (e *refusal) Error() string { return "idempotency: " + e.p.Title }
 
-// Problem is what middleware.Answer looks for.
+// Problem implements the method that middleware.Answer looks for.
 func (e *refusal) Problem() middleware.Problem { return e.p }
 
 // fail answers for a handler that did not run. An error that says nothing else is the store's.

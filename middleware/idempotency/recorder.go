@@ -38,7 +38,7 @@ func (w *recorder) Status() int                 { return w.status }
 // Failed is called by middleware.Failed.
 func (w *recorder) Failed(error) { w.errored = true }
 
-// Hijack is refused, as what is said on a connection can't be repeated.
+// Hijack returns an error, as the traffic of a connection can't be repeated.
 func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nil, nil, http.ErrNotSupported
 }
@@ -69,7 +69,7 @@ func (w *recorder) choose(status, first int) {
 	}
 }
 
-// Write keeps what is written also for a client that has gone, so that the answer is whole when it comes again.
+// Write keeps the bytes also for a client that has gone, so that the answer is whole when it comes again.
 func (w *recorder) Write(p []byte) (int, error) {
 	w.choose(http.StatusOK, len(p))
 	if w.written += len(p); w.written > largest {
@@ -104,7 +104,7 @@ func (w *recorder) cut() bool {
 
 func (w *recorder) lost() bool { return errors.Is(context.Cause(w.ctx), guard.ErrLost) }
 
-// answer fills in what the record is to say, now that the handler has returned. It reports false if the answer can't be trusted.
+// answer fills in the record, now that the handler has returned. It reports false if the answer can't be trusted.
 func (w *recorder) answer(r Record) (Record, bool) {
 	if w.errored && !w.lost() {
 		return r, true

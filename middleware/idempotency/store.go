@@ -14,9 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Store knows what came of requests, by a text for each that tells nothing of caller and key. It is safe for concurrent use, also by several
-// processes. Each of its methods is atomic: it does all or nothing, one after the other for one key. Both may be called again by whoever
-// got no answer, and may then run a second time, and late.
+// Store keeps the outcomes of requests, by a text for each that reveals nothing of caller and key. It is safe for
+// concurrent use, also by several processes. Each of its methods is atomic: it does all or nothing, one after the other
+// for one key. Both may be called again by whoever got no answer, and may then run a second time, and late.
 type Store interface {
 	// Begin writes r if there is no record of key, or none that is younger than its time to live, and returns it: Print and Owner are all it
 	// has. It lives for keep. Otherwise it changes nothing and returns the record that is there. So an owner that asks again, as the answer was
@@ -32,7 +32,7 @@ type Store interface {
 	Finish(ctx context.Context, key string, r Record, keep time.Duration) error
 }
 
-// Record is what a [Store] knows of a request.
+// Record is a [Store]'s record of a request.
 type Record struct {
 	// Print is the fingerprint of the request: a digest.
 	Print string
