@@ -33,8 +33,8 @@ func (k Kind) Family() Kind {
 	return Exclusive
 }
 
-// Reenter decides what becomes of a call that wants a key as kind wanted while its ancestors hold that key as the kinds
-// held. It returns nil if the call re-enters, and otherwise a [KindError] as the reason to refuse the call at once.
+// Reenter decides whether a call may take a key as kind wanted while its ancestors hold that key as the kinds held. It
+// returns nil if the call re-enters, and otherwise a [KindError] as the reason to refuse the call at once.
 //
 // All kinds of a family re-enter each other, with one exception: under nothing but read locks, a call can't have the
 // write lock. It would wait for itself. Without any held kinds, Reenter returns nil.

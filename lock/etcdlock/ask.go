@@ -20,7 +20,7 @@ const (
 	longestPause = 250 * time.Millisecond
 )
 
-// leastAttempt is what a slow disk and an election need.
+// leastAttempt is the time that a slow disk and an election need.
 const leastAttempt = 500 * time.Millisecond
 
 // ask calls op until it has an answer, the timeout is over or ctx has ended. The client takes the next member each time, so an attempt
@@ -68,7 +68,7 @@ func settled(err error) bool {
 		errors.Is(err, rpctypes.ErrCompacted)
 }
 
-// classify turns what the client returns into one of the errors above or of package lock. Any other is an outage.
+// classify turns an error of the client into one of the errors above or of package lock. Any other is an outage.
 func classify(err error) error {
 	if err == nil {
 		return nil

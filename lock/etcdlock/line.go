@@ -35,7 +35,7 @@ func (s *store) place(key string) place {
 	return place{dir: key + slash, end: key + afterSlash, readers: key + slash + reader}
 }
 
-// nameOf returns what the entry with this ID is called in the line.
+// nameOf returns the name of the entry with this ID in the line.
 func nameOf(kind lock.Kind, id string) string {
 	if kind == lock.Read {
 		return reader + id
@@ -43,7 +43,7 @@ func nameOf(kind lock.Kind, id string) string {
 	return id
 }
 
-// valueOf returns what is written for an entry of that kind and limit.
+// valueOf returns the value of an entry of that kind and limit.
 func valueOf(kind lock.Kind, limit int) string {
 	if kind == lock.Permit {
 		return fmt.Sprintf("%s%v %d", mark, kind, limit)
@@ -60,7 +60,7 @@ type spot struct {
 	modified int64
 }
 
-// parseValue returns what valueOf was given, and Exclusive for what somebody else has written.
+// parseValue undoes valueOf. It returns Exclusive for a value that somebody else has written.
 func parseValue(value string) (kind lock.Kind, limit int) {
 	text, ours := strings.CutPrefix(value, mark)
 	name, number, _ := strings.Cut(text, " ")
@@ -98,7 +98,7 @@ const firstPage = 4
 // mostPermits bounds the first page for a permit.
 const mostPermits = 10_000
 
-// view is what one transaction has read of a line.
+// view is a line as one transaction has read it.
 type view struct {
 	rev    int64
 	own    *spot
@@ -150,7 +150,7 @@ func (p place) view(resp *clientv3.TxnResponse) (*view, error) {
 	return v, nil
 }
 
-// verdict is what a view says about an entry.
+// verdict is the state of an entry in a view.
 type verdict struct {
 	held    bool
 	unclear bool      // the pages were too short to know

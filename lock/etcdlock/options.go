@@ -28,12 +28,12 @@ type settings struct {
 	watchdog, timeout, poll time.Duration
 }
 
-// Prefix sets what the keys in etcd begin with, such as "locks/". The lock "order:42" is then that of etcd's own
+// Prefix sets the beginning of the keys in etcd, such as "locks/". The lock "order:42" is then that of etcd's own
 // concurrency.NewMutex(session, "locks/order:42"). The default is nothing.
 func Prefix(p string) Option { return optionFunc(func(s *settings) { s.prefix = p }) }
 
-// ID sets what the names of this process' entries begin with, such as the name of the host, for people who look at etcd. The default
-// is nothing. A slash is refused.
+// ID sets the beginning of the names of this process' entries, such as the name of the host, for people who look at
+// etcd. The default is nothing. A slash is refused.
 func ID(prefix string) Option { return optionFunc(func(s *settings) { s.id = prefix }) }
 
 // Watchdog sets the lease of a lock that is renewed until released: how long the lock outlives a crashed holder, and how long a

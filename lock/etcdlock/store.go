@@ -30,7 +30,7 @@ var _ interface {
 	leases.Peeker
 } = (*store)(nil)
 
-// record is what the store knows about the key of an entry. The methods of the store that have the entry own it.
+// record is the store's state of the key of an entry. The methods of the store that have the entry own it.
 type record struct {
 	place
 	name  string
@@ -111,7 +111,7 @@ func (s *store) equip(ctx context.Context, r *record, d time.Duration) error {
 	return err
 }
 
-// txn commits what build makes. A failed attempt to write puts r in doubt.
+// txn commits the transaction that build makes. A failed attempt to write puts r in doubt.
 func (s *store) txn(ctx context.Context, r *record, build func(clientv3.Txn) clientv3.Txn) (resp *clientv3.TxnResponse, err error) {
 	failed, err := s.ask(ctx, func(ctx context.Context) (err error) {
 		resp, err = build(s.client.Txn(ctx)).Commit()
@@ -213,7 +213,8 @@ func (p place) unchanged(kind lock.Kind, rev int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(p.dir), "<", rev+1).WithRange(end)
 }
 
-// giveUp returns err, and does away with what r may have in etcd if err says that there is nothing. After an outage, Free is called.
+// giveUp returns err, and removes the keys that r may have in etcd if err says that it holds nothing. After an outage,
+// Free is called.
 func (s *store) giveUp(ctx context.Context, r *record, err error) error {
 	if !settled(err) && !errors.Is(err, lock.ErrBusy) && !errors.Is(err, lock.ErrUnsupported) {
 		return err
@@ -242,7 +243,7 @@ func (s *store) Free(ctx context.Context, e *leases.Entry, keep time.Duration) e
 	return s.remove(ctx, r)
 }
 
-// remove takes the key of r away, and what else there may be of r.
+// remove takes away the key of r, and its leases.
 func (s *store) remove(ctx context.Context, r *record) error {
 	switch {
 	case len(r.leases) == 0: // nothing of it was ever sent, or all of it is gone

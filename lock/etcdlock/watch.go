@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// watch is what a waiter hears.
+// watch receives the events for a waiter.
 type watch struct {
 	begun   chan struct{} // closed when etcd has confirmed it
 	changed chan struct{} // closed when it is time to look again
@@ -55,7 +55,7 @@ func (w *watch) context(ctx context.Context) context.Context {
 // replace has the next watches begin on a new stream, which in general leads to another member, because that of w is silent, or refuses.
 func (s *store) replace(w *watch) { s.stream.CompareAndSwap(w.stream, w.stream+1) }
 
-// watch returns a watch for what is in the way of r.
+// watch returns a watch on the keys that are in the way of r.
 func (s *store) watch(ctx context.Context, r *record, v *view, x verdict, limit int) (*watch, error) {
 	if x.behind == "" {
 		return s.watchPermits(ctx, r, v, limit)

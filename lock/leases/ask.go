@@ -9,12 +9,12 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// grace is what a call of the Store gets beyond its context, so that its own error comes back and not ours.
+// grace is the time for a call of the Store beyond its context, so that its own error comes back and not ours.
 const grace = 50 * time.Millisecond
 
 var errSilent = errors.New("leases: no answer from the lock service")
 
-// answer is what came of a question.
+// answer is the outcome of a question.
 type answer[T any] struct {
 	value T
 	err   error

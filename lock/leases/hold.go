@@ -50,7 +50,7 @@ func (l *Locker) newHold(ctx context.Context, r lock.Request) *hold {
 	return h
 }
 
-// public is what the caller of Acquire gets.
+// public is the hold that the caller of Acquire gets.
 func (h *hold) public() lock.Hold {
 	if h.r.Kind == lock.Fenced {
 		return fencedHold{h}
@@ -194,7 +194,7 @@ type fencedHold struct{ *hold }
 // Token returns the number that grew with this stay.
 func (h fencedHold) Token() int64 { return h.stay.token }
 
-// after is what the release of a hold leaves to be done.
+// after is the work that the release of a hold leaves.
 type after int
 
 const (
@@ -204,8 +204,8 @@ const (
 	toFree
 )
 
-// leave does what the end of a hold has left to be done. Its error is nil, ErrLost if the entry was gone, or an outage, after which
-// the rest is done in the background.
+// leave does the work that the end of a hold has left. Its error is nil, ErrLost if the entry was gone, or an outage,
+// after which the rest is done in the background.
 func (s *stay) leave(ctx context.Context, then after) error {
 	switch then {
 	case toDowngrade:

@@ -60,7 +60,8 @@ func (c *claim) leave(p *place) {
 	c.l.sweepLocked(c.r.Key)
 }
 
-// turn reports whether the claim is to ask the service: it is the first in line, and nobody of this process is in the way.
+// turn reports whether the claim must ask the service: it is the first in line, and nobody of this process is in the
+// way.
 func (c *claim) turn(p *place) (bool, error) {
 	leaving, err := c.obstacle()
 	switch {
@@ -112,7 +113,7 @@ func (c *claim) asking(p *place, now bool) {
 	}
 }
 
-// heard notes what the service has answered, for all who wait.
+// heard notes the answer of the service, for all who wait.
 func (c *claim) heard(p *place, outage error) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
@@ -157,7 +158,7 @@ func (c *claim) watch(ctx context.Context) {
 	}()
 }
 
-// bounds returns when the claim gives up, and with what. That the lock is busy it says only if it is known.
+// bounds returns when the claim gives up, and with which error. That the lock is busy it says only if it is known.
 func (c *claim) bounds(p *place) (time.Time, error) {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()

@@ -190,8 +190,8 @@ func (l *Locker) holders(key string) (holds []*hold) {
 	return holds
 }
 
-// EntryOf returns what h has in the service, and nil if h is no hold of a Locker of this package. With [lock.Ancestors], the code of a
-// Store finds its own entries above a context.
+// EntryOf returns the Entry of h in the service, and nil if h is no hold of a Locker of this package. With
+// [lock.Ancestors], the code of a Store finds its own entries above a context.
 func EntryOf(h lock.Hold) *Entry {
 	if o, ok := h.(interface{ own() *hold }); ok {
 		return o.own().stay.entry

@@ -53,7 +53,7 @@ func Kinds(reason string, kinds ...lock.Kind) Option {
 	return optionFunc(func(s *settings) { s.unsupported, s.kinds = reason, kinds })
 }
 
-// ID sets what the ID of each Entry begins with, such as the name of the host. The default is nothing.
+// ID sets the beginning of each Entry's ID, such as the name of the host. The default is nothing.
 func ID(prefix string) Option { return optionFunc(func(s *settings) { s.id = prefix }) }
 
 func newSettings(opts []Option) (settings, error) {

@@ -171,7 +171,7 @@ func (s *stay) armLocked() {
 	s.timer.Reset(s.dueLocked(now).Sub(now))
 }
 
-// tick does what is due by the clock.
+// tick does the work that is due by the clock.
 func (s *stay) tick() {
 	now := time.Now()
 	s.l.mu.Lock()
@@ -222,7 +222,7 @@ func (h *hold) loseLocked(now time.Time, reason error) {
 	h.how = &lock.LostError{Held: now.Sub(h.start), Reason: reason}
 }
 
-// dropLocked takes h out of s, and returns what that leaves to be done.
+// dropLocked takes h out of s, and returns the work that this leaves.
 func (s *stay) dropLocked(h *hold) after {
 	i := slices.Index(s.holds, h)
 	if i < 0 {
@@ -239,7 +239,7 @@ func (s *stay) dropLocked(h *hold) after {
 	return nothing
 }
 
-// close tells the holders first, and then gives up what they do not need anymore.
+// close notifies the holders first, and then gives up the entry that they do not need anymore.
 func (s *stay) close(ended []*hold, then after) {
 	for _, h := range ended {
 		h.cancel(h.how)

@@ -8,9 +8,9 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// Store is what a service has to do. Its methods are called by many goroutines, for one Entry by one at a time. The answer to any
-// call may be lost, and any request may arrive late, after newer ones: so no call may shorten a lease that an earlier one may have
-// granted, except Free, after which nobody relies on the entry.
+// Store is the part of a Locker that a service implements. Its methods are called by many goroutines, for one Entry by
+// one at a time. The answer to any call may be lost, and any request may arrive late, after newer ones: so no call may
+// shorten a lease that an earlier one may have granted, except Free, after which nobody relies on the entry.
 //
 // Their errors are those of package lock: ErrBusy, ErrNotHeld, ErrRefused and ErrUnsupported, also wrapped. Any other
 // error is an outage: the service may have done the work, or may still do it.
@@ -29,8 +29,9 @@ type Store interface {
 	Free(ctx context.Context, e *Entry, keep time.Duration) error
 }
 
-// Queue is a Store that knows who waits. The Locker calls Enter in place of Take for all that wait, and leaves the order to it.
-// The waiters for any other Store stand in line within the process, and the first of them asks again after a pause; see Poll.
+// Queue is a Store that keeps the order of waiters. The Locker calls Enter in place of Take for all that wait, and
+// leaves the order to it. The waiters for any other Store stand in line within the process, and the first of them asks
+// again after a pause; see Poll.
 type Queue interface {
 	Store
 	// Enter is Take, but waits in the service's own line until it is e's turn or ctx has ended, and renews e until then. It calls
@@ -75,7 +76,7 @@ type Grant struct {
 	Token int64
 }
 
-// Entry is what one stay has in the service, or wants to have.
+// Entry is one stay's entry in the service, existing or requested.
 type Entry struct {
 	Key   string
 	Kind  lock.Kind // with which the stay begins
@@ -92,8 +93,8 @@ type Entry struct {
 	gone     atomic.Pointer[error] // the reason, once the Store has said so
 }
 
-// Lost tells the Locker that e is gone, with the reason, where a Store hears of that by itself. It may be called at any time, more
-// than once and by several goroutines, and does nothing if e is not held.
+// Lost notifies the Locker that e is gone, with the reason, if a Store hears of that by itself. It may be called at any
+// time, more than once and by several goroutines, and does nothing if e is not held.
 func (e *Entry) Lost(reason error) {
 	e.gone.CompareAndSwap(nil, &reason)
 	if s := e.stay.Load(); s != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// place is what this process has at one key. The Locker's mutex guards it.
+// place is the state of one key in this process. The Locker's mutex guards it.
 type place struct {
 	stays []*stay
 	line  queue.Queue[*waiter]
@@ -27,7 +27,7 @@ type waiter struct {
 	at   queue.Place[*waiter] // in line
 }
 
-// extra is what a service that has never answered may take beyond the time that a caller wants to wait.
+// extra is the time for a service that has never answered, beyond the time that a caller wants to wait.
 const extra = 500 * time.Millisecond
 
 func (l *Locker) placeLocked(key string) *place {

@@ -10,7 +10,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// exclusion is who may not hold a lock at the same time.
+// exclusion checks that locks exclude those who must not hold them at the same time.
 var exclusion = []promise{
 	{"one owner at a time", func(s *scene) { s.takeTurns(s.Context()) }},
 

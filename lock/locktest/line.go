@@ -64,7 +64,7 @@ func (s *schedule) awaitOne(otherwise string) {
 	}
 }
 
-// serve notes what w has got.
+// serve notes the hold that w has got.
 func (s *schedule) serve(w *waiter) {
 	now := time.Now()
 	s.waiters = slices.DeleteFunc(s.waiters, func(o *waiter) bool { return o == w })

@@ -76,8 +76,8 @@ type suite struct {
 	seed      func() uint64 // of the first random schedule of a promise
 }
 
-// promise is what a Locker has to keep. Its comment says what it is good for, where that is not plain. The check is done with a scene of its
-// own, while other checks go on.
+// promise is one guarantee of a Locker. Its comment says what it is good for, where that is not plain. The check is
+// done with a scene of its own, while other checks go on.
 type promise struct {
 	name  string
 	check func(*scene)

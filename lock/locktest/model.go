@@ -101,7 +101,7 @@ func (m *model) liveCalls() []*call {
 	return slices.DeleteFunc(slices.Clone(m.calls), func(c *call) bool { return c.state != live })
 }
 
-// admission is what is to become of an Acquire that does not wait.
+// admission is the expected outcome of an Acquire that does not wait.
 type admission struct {
 	outcome outcome
 	stay    int       // that it re-enters
@@ -120,7 +120,7 @@ const (
 	either   outcome = "enters or busy" // there is room, but others are in line
 )
 
-// admit says what is to become of r at u, if no call is doubtful.
+// admit returns the expected outcome of r at u, if no call is doubtful.
 func (m *model) admit(u under, r lock.Request) admission {
 	var kinds []lock.Kind
 	stay := 0

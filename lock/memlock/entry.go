@@ -10,16 +10,16 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// gate is what a request may have to wait for: a key, or the rate of one. The Locker's mutex guards it.
+// gate is a thing that a request may have to wait for: a key, or the rate of one. The Locker's mutex guards it.
 //
 // Those who wait stand in one line, in the order of arrival. The first in a line is there because the gate is shut to it: when that
 // changes, [Locker.serve] is called before the mutex is unlocked.
 type gate interface {
 	// shut reports whether h can't have what it wants here now, even if nobody is ahead of it.
 	shut(h *hold) bool
-	// line is those who wait.
+	// line returns the waiters.
 	line() *queue.Queue[*waiter]
-	// refusal is what h is to know if it gives up here.
+	// refusal returns the error of h if it gives up here.
 	refusal(h *hold) *refusal
 	// changed is called after each change of the line or of what is given.
 	changed(l *Locker)
@@ -34,7 +34,8 @@ type entry struct {
 	writers int // those of the holds that are not readers
 }
 
-// claim is what a hold wants or has of one key: that of the request, or of one of its levels. The Locker's mutex guards it.
+// claim is a hold's part in one key, wanted or held: that of the request, or of one of its levels. The Locker's mutex
+// guards it.
 type claim struct {
 	lock.Level
 	of    *hold
@@ -44,8 +45,8 @@ type claim struct {
 	place queue.Place[*claim] // among the holds of entry
 }
 
-// stay is what one owner has of a key: the hold that began it, and those that re-entered. It lasts until the last of them
-// is gone.
+// stay is one owner's presence at a key: the hold that began it, and those that re-entered. It lasts until the last of
+// them is gone.
 type stay struct{ holds int32 }
 
 // join finds the stay of the holds above that c re-enters, if there is one. It returns why c must not even wait for e, which is nil if
@@ -195,7 +196,7 @@ func (l *Locker) queue(w *waiter, g gate) {
 	w.place.Follow(&ahead.place, w)
 }
 
-// serve lets those who are first in line at g have what they want, or wait for it elsewhere.
+// serve grants the requests that are first in line at g, or moves them to the line of another gate.
 func (l *Locker) serve(g gate) {
 	for w := g.line().First(); w != nil; w = g.line().First() {
 		next, err := l.obstacle(w.hold, w.above, w)

@@ -59,7 +59,7 @@ func (l *Locker) request(r lock.Request) *hold {
 	return h
 }
 
-// claims yields what h wants or has.
+// claims yields the claims of h.
 func (h *hold) claims(yield func(*claim) bool) {
 	if h.first.of == nil || !yield(&h.first) {
 		return

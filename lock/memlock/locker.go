@@ -83,8 +83,8 @@ func (l *Locker) Acquire(ctx context.Context, r lock.Request) (lock.Hold, error)
 	return h.public(), nil
 }
 
-// Peek returns what an Acquire of r that does not wait would return now, and nil if it would get the lock. It takes
-// nothing, so the answer may be out of date when the caller reads it.
+// Peek returns the result that an Acquire of r without waiting would have now, and nil if it would get the lock. It
+// takes nothing, so the answer may be out of date when the caller reads it.
 func (l *Locker) Peek(ctx context.Context, r lock.Request) error {
 	if err := cmp.Or(r.Validate(), context.Cause(ctx)); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (l *Locker) entry(key string) *entry {
 	return e
 }
 
-// remove takes from h what it holds, at most once, and grants what has become possible.
+// remove takes its keys from h, at most once, and grants the requests that this makes possible.
 func (l *Locker) remove(h *hold) {
 	if h.timer != nil {
 		h.timer.Stop()

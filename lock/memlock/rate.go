@@ -68,7 +68,7 @@ func (r *rate) refusal(h *hold) *refusal {
 	return &refusal{BusyError: lock.BusyError{Rate: true, Remaining: next - now}}
 }
 
-// changed forgets what is too old to matter, and sets the timer.
+// changed forgets permits that are too old to matter, and sets the timer.
 func (r *rate) changed(l *Locker) {
 	now := clock.Now()
 	for len(r.given) > 0 && later(r.given[0], r.longest) <= now {

@@ -13,7 +13,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock/leases"
 )
 
-// check returns what is wrong with the collection, the indexes or the server.
+// check returns the mistakes in the collection, the indexes or the server.
 func (s *store) check(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{s.checkCollection, s.checkIndexes, s.checkLock} {
 		if err := step(ctx); err != nil {

@@ -64,7 +64,7 @@ func (c *clock) fresh() bool {
 	return !c.at.IsZero() && time.Since(c.at) < believed
 }
 
-// rounding is what millis may add to a lease.
+// rounding is the time that millis may add to a lease.
 const rounding = 2 * time.Millisecond
 
 // rest returns how long it is until a time of the server's clock, or 0 if that is not known.

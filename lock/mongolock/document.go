@@ -24,7 +24,7 @@ var fields = bson.D{{Key: fieldUntil, Value: 1}, {Key: fieldBy, Value: 1}, {Key:
 // tokenless matches documents that nobody counts in, so that they may go.
 var tokenless = bson.E{Key: fieldToken, Value: bson.D{{Key: "$exists", Value: false}}}
 
-// document is what the server says about a lock. Its fields may have any type, as anybody can write to the collection.
+// document is a lock as the server returns it. Its fields may have any type, as anybody can write to the collection.
 type document struct {
 	ID    bson.RawValue `bson:"_id"`
 	Until bson.RawValue `bson:"lockUntil"`

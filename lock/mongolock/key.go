@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// encoded is what the _id of a key begins with that can't be an _id as it is.
+// encoded is the beginning of an _id for a key that can't be an _id as it is.
 const encoded = "latchkey:base64:"
 
 // idOf returns the _id for a key: the key itself, as ShedLock has it. BSON has no broken UTF-8, so that the bytes of such a key are

@@ -59,7 +59,7 @@ func New(coll *mongo.Collection, opts ...Option) (*Locker, error) {
 // a key of its own, and needs the privileges to list collections and indexes, which the locks themselves don't.
 func (l *Locker) Check(ctx context.Context) error { return l.store.check(plainContext(ctx)) }
 
-// host is what lockedBy begins with, for people who look at the documents.
+// host is the beginning of lockedBy, for people who look at the documents.
 func host() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -77,7 +77,8 @@ func concerned(coll *mongo.Collection) *mongo.Collection {
 		SetReadPreference(readpref.Primary()))
 }
 
-// plainContext is ctx without the session of a caller who is in a transaction: a lock that others can't see before the commit is none.
+// plainContext is ctx without the session of a caller in a transaction: a lock that others can't see before the commit
+// is none.
 func plainContext(ctx context.Context) context.Context {
 	if mongo.SessionFromContext(ctx) == nil {
 		return ctx

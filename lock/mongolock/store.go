@@ -35,7 +35,7 @@ var _ interface {
 	leases.Peeker
 } = (*store)(nil)
 
-// question is what the commands for one entry are made of.
+// question has the values for the commands about one entry.
 type question struct {
 	id      string // of the document
 	holder  string
@@ -152,7 +152,7 @@ func (s *store) Free(ctx context.Context, e *leases.Entry, keep time.Duration) e
 	return s.sweep(ctx, q)
 }
 
-// sweep removes what has expired of a lock that is not held anymore.
+// sweep removes the expired document of a lock that is not held anymore.
 func (s *store) sweep(ctx context.Context, q question) error {
 	if _, err := s.remove(ctx, bson.D{{Key: "_id", Value: q.id}, {Key: fieldBy, Value: q.holder}, tokenless}); err != nil {
 		return explain("free", err)

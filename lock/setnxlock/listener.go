@@ -34,7 +34,7 @@ type channel struct {
 	quiet      bool // nobody has listened since the last sweep
 }
 
-// ear is who listens. Its channel has room for one.
+// ear is one listener's channel. It has room for one value.
 type ear struct{ heard chan struct{} }
 
 func (e *ear) ring() {

@@ -92,7 +92,7 @@ func preset(t texts) Option {
 	})
 }
 
-// newSettings returns what the options say, or all that is wrong with them.
+// newSettings returns the settings of the options, or all mistakes in them.
 func newSettings(rdb redis.UniversalClient, opts []Option) (settings, error) {
 	var s settings
 	for _, o := range opts {

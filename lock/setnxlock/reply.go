@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// answer is what a script has said.
+// answer is a script's answer.
 type answer struct {
 	code int64
 	left time.Duration // to live

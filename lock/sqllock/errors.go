@@ -10,7 +10,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// class is what an error of the database means for a lock.
+// class is the meaning of a database error for a lock.
 type class int
 
 const (
@@ -22,7 +22,7 @@ const (
 	closing                  // the connection ends; the statement may have run, or not
 )
 
-// class finds out what err means by the code that the database gave it.
+// class returns the class of err by the code that the database gave it.
 func (s *store) class(err error) class {
 	switch c := codeOf(err); {
 	case errors.Is(err, driver.ErrBadConn):

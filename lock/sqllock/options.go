@@ -49,8 +49,8 @@ func Columns(name, lockUntil, lockedAt, lockedBy string) Option {
 	return optionFunc(func(s *settings) { s.columns = columns{name, lockUntil, lockedAt, lockedBy} })
 }
 
-// Holder sets what locked_by begins with, to be read by people. The default is the name of the host, which is what ShedLock writes. A
-// colon and an ID that is never used again follow it.
+// Holder sets the beginning of locked_by, for people. The default is the name of the host, which ShedLock writes, too.
+// A colon and an ID that is never used again follow it.
 func Holder(name string) Option { return optionFunc(func(s *settings) { s.holder = name }) }
 
 // Fencing makes the kind Fenced available, with tokens from the column token. Each program that takes the lock must have this option, and

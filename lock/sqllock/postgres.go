@@ -55,7 +55,7 @@ func postgres(s *settings) *dialect {
 	return d
 }
 
-// channel is where the trigger on the table tells of releases.
+// channel is the channel on which the trigger on the table announces releases.
 func (s *settings) channel() string {
 	_, name, found := strings.Cut(s.table, ".")
 	if !found {

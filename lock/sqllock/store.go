@@ -27,16 +27,17 @@ type store struct {
 
 var _ leases.Peeker = (*store)(nil)
 
-// released is what a release adds to locked_by. A copy of the statement that took the lock, if it is late, finds that and does nothing.
+// released is the text that a release adds to locked_by. A copy of the statement that took the lock, if it is late,
+// finds that and does nothing.
 const released = " released"
 
-// place is what an Entry has in the table. It is the Entry's Data.
+// place is an Entry's row in the table. It is the Entry's Data.
 type place struct {
 	store *store
 	name  string
 }
 
-// row is what a table has for a name.
+// row is the row of a name.
 type row struct {
 	taken bool // by the question itself
 	there bool

@@ -103,7 +103,7 @@ func (s *store) renamed() []string {
 	return list
 }
 
-// facts are what was found out about a table that can serve.
+// facts are the properties of a table that can serve.
 type facts struct {
 	unit    time.Duration // of lock_until, if that is less exact than the database's clock
 	charset string        // of the name, if not everything can be written in it
@@ -118,7 +118,7 @@ func (f *facts) bound(d time.Duration) time.Duration {
 	return max(min(d, time.Until(f.last)), time.Millisecond)
 }
 
-// ready returns what is known about the table. The first time, and until the table is right, it asks.
+// ready returns the facts about the table. The first time, and until the table is right, it asks.
 func (s *store) ready(ctx context.Context) (*facts, error) {
 	if f := s.facts.Load(); f != nil {
 		return f, nil
@@ -174,7 +174,7 @@ func (s *store) unfit(format string, args ...any) error {
 	return fmt.Errorf("%w: sqllock: table %s: %s", lock.ErrRefused, s.table, fmt.Sprintf(format, args...))
 }
 
-// judge says what is wrong with columns in any database.
+// judge returns the mistakes in columns that any database can have.
 func (s *store) judge(all map[string]found) error {
 	c := s.columns
 	if len(all) == 0 {

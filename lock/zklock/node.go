@@ -16,8 +16,9 @@ import (
 	"github.com/latchkey-go/latchkey/lock/leases"
 )
 
-// node is what one entry has in line. The library's questions can't be called off, so what is begun for a node goes on in the
-// background when its caller has left: at most one creation, and after that one removal, which does not end before it is sure.
+// node is one entry's node in line. The library's questions can't be called off, so what is begun for a node goes on in
+// the background when its caller has left: at most one creation, and after that one removal, which does not end before
+// it is sure.
 type node struct {
 	st    *store
 	entry *leases.Entry

@@ -102,7 +102,7 @@ func (n *node) over(ctx context.Context, err error) bool {
 		n.st.s.silent() > n.st.timeout || !n.st.s.sleep(10*time.Millisecond)
 }
 
-// view is what a node sees of its line.
+// view is a line as one of its nodes sees it.
 type view struct {
 	node    *node
 	nearest string // the path of the node that it waits for; empty if there is none
@@ -248,7 +248,8 @@ func (st *store) Extend(ctx context.Context, e *leases.Entry, _ time.Duration) (
 	return lease(start, until), err
 }
 
-// guard tells the holder when somebody deletes the node at path. It does so from the first renewal on: most locks don't last so long.
+// guard notifies the holder when somebody deletes the node at path. It does so from the first renewal on: most locks
+// don't last so long.
 func (n *node) guard(path string) {
 	s := n.st.s
 	for {
