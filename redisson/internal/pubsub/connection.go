@@ -32,8 +32,8 @@ const (
 	refusedPause = time.Minute
 )
 
-// connection is one TCP connection, from the pause before it until its end, with its channels. Cutting its context closes it, and so ends whatever is
-// under way on it.
+// connection is one TCP connection, from the pause before it until its end, with its channels. Cutting its context
+// closes it, and so ends all reads and writes on it.
 type connection struct {
 	subscriber *Subscriber
 	addr       string         // of the master; empty where one connection has all channels
@@ -53,7 +53,7 @@ type connection struct {
 	emptySince time.Time           // if there are no channels
 }
 
-// broken is what is known of the connections to an address that have ended.
+// broken is the state of an address whose connections have ended.
 type broken struct {
 	pause time.Duration // after the last one
 	until time.Time     // the end of that
@@ -107,7 +107,7 @@ func (c *connection) emptyFor(d time.Duration) bool {
 	return len(c.channels) == 0 && time.Since(c.emptySince) >= d
 }
 
-// connect lives through the TCP connection.
+// connect runs the TCP connection until it ends.
 func (c *connection) connect() {
 	client := redis.NewClient(dedicated(c.ctx, c.options))
 	defer client.Close()
@@ -222,7 +222,7 @@ func (c *connection) confirm(m *redis.Subscription) (moved bool) {
 	return false
 }
 
-// errEnded is what go-redis gets when it dials a second time.
+// errEnded is the error for go-redis when it dials a second time.
 var errEnded = errors.New("redisson: the pub/sub connection has ended")
 
 // dedicated returns options like those given, for a client that makes one TCP connection, which is closed when ctx ends.
@@ -292,7 +292,7 @@ func (c *connection) follow() bool {
 	return true
 }
 
-// read passes on what arrives until the connection fails.
+// read passes on the messages until the connection fails.
 func (c *connection) read() {
 	for {
 		m, err := c.receive()
@@ -312,8 +312,8 @@ func (c *connection) read() {
 	}
 }
 
-// receive returns what arrives next. go-redis panics over what it does not know, such as an empty list; that ends the connection like
-// any other failure.
+// receive returns the next message. go-redis panics over one that it does not know, such as an empty list; that ends
+// the connection like any other failure.
 func (c *connection) receive() (m any, err error) {
 	defer func() {
 		if p := recover(); p != nil {

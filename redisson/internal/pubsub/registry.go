@@ -95,7 +95,7 @@ func (s *Subscriber) forgetLocked(ch *channel) {
 	}
 }
 
-// assign gives unassigned channels to connections. Where it is not known where they belong, it is called again.
+// assign gives unassigned channels to connections. If their servers are not known, it is called again.
 func (s *Subscriber) assign() {
 	ctx, cancel := context.WithTimeout(s.ctx, reconnectCap)
 	defer cancel()
@@ -155,7 +155,7 @@ func (s *Subscriber) laterLocked(channels []*channel, pause time.Duration) {
 	})
 }
 
-// message passes a message on. It is a hint, but for those who are called.
+// message passes a message on. It is a hint, except for subscriptions of Hear.
 func (s *Subscriber) message(name, payload string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -173,13 +173,13 @@ func (s *Subscriber) message(name, payload string) {
 	}
 }
 
-// missedLocked is that messages on a channel may have been missed.
+// missedLocked records that messages on a channel may have been missed.
 func (s *Subscriber) missedLocked(ch *channel) {
 	ch.hint()
 	s.tellLocked(ch, "")
 }
 
-// tellLocked has unlock call those who hear a channel, and reports whether there is one.
+// tellLocked has unlock call the functions of Hear for a channel, and reports whether there is one.
 func (s *Subscriber) tellLocked(ch *channel, message string) (heard bool) {
 	for _, sub := range ch.subscriptions {
 		if sub.hear != nil {

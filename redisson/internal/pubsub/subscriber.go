@@ -20,9 +20,9 @@ const (
 	// go; without it, each would subscribe anew.
 	Linger = 250 * time.Millisecond
 
-	// gather is how long a connection waits before it sends what is wanted. It is the shortest time there is: just enough that,
-	// in the virtual time of a simulation, every goroutine that acts at this moment has acted. Their channels then share a
-	// command, in which names are in order, whoever came first.
+	// gather is how long a connection waits before it sends its commands. It is the shortest time there is: just enough
+	// that, in the virtual time of a simulation, every goroutine that acts at this moment has acted. Their channels
+	// then share a command, in which names are in order, whoever came first.
 	gather = time.Nanosecond
 
 	// closeTimeout is how long Close waits for goroutines that go-redis does not let go of.
@@ -126,9 +126,9 @@ type Subscription struct {
 	hear       func(message string) // of Hear
 }
 
-// Changed returns what is closed by the next hint that the channel's lock may be free (a message, a confirmed or renewed
-// subscription, a broken connection), and whether messages get through at present. Take it before looking at Redis, and
-// nothing is missed in between. A Subscription to a channel that lingers is live at once.
+// Changed returns a channel that is closed by the next hint that the lock may be free (a message, a confirmed or
+// renewed subscription, a broken connection), and whether messages get through at present. Take it before looking at
+// Redis, and nothing is missed in between. A Subscription to a channel that lingers is live at once.
 func (s *Subscription) Changed() (changed <-chan struct{}, live bool) {
 	s.subscriber.mu.Lock()
 	defer s.subscriber.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *Subscription) Read() (messages []string, missed bool) {
 	return messages, missed
 }
 
-// channel is one that somebody wants, or wanted until a moment ago. The subscriber's mutex guards it.
+// channel is a channel that has subscriptions, or had some until a moment ago. The subscriber's mutex guards it.
 type channel struct {
 	name          string
 	subscriptions []*Subscription // that are not closed
@@ -161,7 +161,7 @@ type channel struct {
 
 	// The commands sent on the connection, where answers come in the order of the commands.
 	subscribed    bool // the last command was a subscription
-	again         bool // somebody has come who reads what is said after a subscription of its own
+	again         bool // a new reader reads only what follows a subscription of its own
 	sent          int  // subscriptions, on all connections
 	subscribing   int  // subscriptions without an answer
 	unsubscribing int  // cancellations without an answer
@@ -169,21 +169,21 @@ type channel struct {
 
 func (ch *channel) wanted() bool { return len(ch.subscriptions) > 0 || ch.lingers }
 
-// live reports whether a message that is published now will be received.
+// live reports whether a message published now will arrive.
 func (ch *channel) live() bool { return ch.subscribed && ch.subscribing == 0 }
 
-// read reports whether somebody reads what is said on the channel.
+// read reports whether the messages of the channel have a reader.
 func (ch *channel) read() bool {
 	return slices.ContainsFunc(ch.subscriptions, func(s *Subscription) bool { return s.mail != nil })
 }
 
-// hint wakes those who wait for the channel: its lock may be free.
+// hint wakes the waiters of the channel: its lock may be free.
 func (ch *channel) hint() {
 	close(ch.changed)
 	ch.changed = make(chan struct{})
 }
 
-// mail is the messages of a channel that somebody has not read yet.
+// mail is the messages of a channel that one reader has not read yet.
 type mail struct {
 	from     int // the first subscription of the channel behind which messages count
 	messages []string
@@ -204,7 +204,7 @@ func (m *mail) put(message string) {
 	m.messages, m.size = append(m.messages, message), m.size+len(message)+each
 }
 
-// wake has the reader of c look, now or when it next can.
+// wake makes the reader of c look, now or when it next can.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -23,7 +23,7 @@ const (
 	Off              // classic: PUBLISH and SUBSCRIBE, which a cluster passes on to all of its nodes
 )
 
-// none is that there is no cluster: channels are classic, and no server passes messages on to another master.
+// none says that there is no cluster: channels are classic, and no server passes messages on to another master.
 const none = Off + 1
 
 // Topology is what a client knows of the servers behind it: whether they are a cluster, which master has a key, and the
@@ -62,8 +62,8 @@ func (t *Topology) Local(ctx context.Context) (bool, error) {
 	return t.Mapped() && (sharded || !t.Cluster()), err
 }
 
-// Sharded reports whether releases are announced on sharded channels. The first call asks for the map and what the servers are, and so may
-// block as long as a few commands. Later calls know the answer.
+// Sharded reports whether releases are announced on sharded channels. The first call asks for the map and the kind of
+// the servers, and so may block as long as a few commands. Later calls know the answer.
 func (t *Topology) Sharded(ctx context.Context) (sharded bool, err error) {
 	if t.kind() == Auto {
 		err = t.ask(ctx)
@@ -72,8 +72,8 @@ func (t *Topology) Sharded(ctx context.Context) (sharded bool, err error) {
 	return t.kind() == On, err
 }
 
-// Publish is the command that scripts announce a release with, as the argument that it becomes. It is written large where its answer does not
-// tell how many have heard: a node of a cluster knows of its own subscribers only.
+// Publish is the command that scripts announce a release with, as the argument that it becomes. It is in capitals where
+// its answer does not count all receivers: a node of a cluster knows of its own subscribers only.
 func (t *Topology) Publish(ctx context.Context) (command any, err error) {
 	sharded, err := t.Sharded(ctx)
 	switch {
@@ -85,10 +85,10 @@ func (t *Topology) Publish(ctx context.Context) (command any, err error) {
 	return "publish", err
 }
 
-// kind is what was found so far; it asks nobody.
+// kind is the kind found so far; it asks nobody.
 func (t *Topology) kind() Mode { return Mode(t.found.Load()) }
 
-// ask finds out what kind does not know. Any key will do.
+// ask finds out the kind. Any key will do.
 func (t *Topology) ask(ctx context.Context) error {
 	node, err := t.mapped.MasterForKey(ctx, "latchkey")
 	if err != nil {
@@ -155,7 +155,8 @@ func (t *Topology) Node(key string) *redis.Client {
 	return node
 }
 
-// ByMaster cuts what concerns keys into parts, each for one master. A single server gets all as it is: there can be very many.
+// ByMaster cuts a list of things with keys into parts, each for one master. A single server gets all as it is: there
+// can be very many.
 func ByMaster[T any](t *Topology, all []T, key func(T) string) (parts [][]T) {
 	if t.mapped == nil && len(all) > 0 {
 		return [][]T{all}

@@ -26,9 +26,10 @@ func NewScript(name, source, sha string) *Script {
 	return &Script{Source: source, SHA: sha, Name: name, digest: sha}
 }
 
-// Call is a script with what it is run on. Every call is safe to repeat. Every script finds one more ARGV, the last one: the
-// command to publish with. Channels are in ARGV, too: in KEYS, a channel would be a key that is never there, for which a
-// cluster refuses the script as long as the slot is on the move, and which an ACL user would have to be allowed.
+// Call is a script with its keys and arguments. Every call is safe to repeat. Every script finds one more ARGV, the
+// last one: the command to publish with. Channels are in ARGV, too: in KEYS, a channel would be a key that is never
+// there, for which a cluster refuses the script as long as the slot is on the move, and which an ACL user would have to
+// be allowed.
 type Call struct {
 	Script *Script
 	Keys   []string // an empty first one stands for none: any master will do
@@ -63,7 +64,7 @@ func (r *Road) judge(t *trip, cl Call, name any, a Answer) Answer {
 	return a
 }
 
-// Answer is what became of a call.
+// Answer is the outcome of a call.
 type Answer struct {
 	Values []int64
 	List   []any     // behind the values, of a script that has one
@@ -80,7 +81,7 @@ func (a Answer) Failed() bool {
 	return a.Err != nil && (!reply.IsReply(a.Err) || reply.Classify(a.Err).Repeat)
 }
 
-// WrongType reports whether the server said that a key does not hold what the script works on.
+// WrongType reports whether the server said that a key has another type than the script works on.
 func (a Answer) WrongType() bool { return a.Err != nil && reply.Classify(a.Err).WrongType }
 
 // Gone reports whether a holder was not there any more. It is also Gone when a stranger has written a value of another type over
@@ -275,8 +276,8 @@ func (r *Road) command(t *trip, c Call, name any) single {
 	return single{cmd}
 }
 
-// trip is one way of calls to their master and back, with what was known of that at the start. To go-redis it is a context that only has a
-// deadline, to give to its connections. Nobody is woken by its end.
+// trip is one way of calls to their master and back, with the state of the topology at the start. To go-redis it is a
+// context that only has a deadline, to give to its connections. Nobody is woken by its end.
 type trip struct {
 	context.Context
 	by      time.Time
@@ -311,7 +312,8 @@ func (t *trip) Err() error {
 	return context.DeadlineExceeded
 }
 
-// toMaster has a trip lead to its master, and nothing elsewhere. It reports whether that is possible: not where the master is not known.
+// toMaster makes a trip lead to its master, and nowhere else. It reports whether that is possible: not if the master is
+// not known.
 func (t *trip) toMaster() bool {
 	_, many := t.via.(*redis.ClusterClient)
 	if many && t.node != nil {

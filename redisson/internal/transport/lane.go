@@ -74,7 +74,7 @@ func (r *Road) laneLocked(address string) *lane {
 	return l
 }
 
-// callWorkersLocked has a worker come for what is queued, unless enough are under way.
+// callWorkersLocked makes a worker come for the queued questions, unless enough are under way.
 func (r *Road) callWorkersLocked(l *lane) {
 	if len(l.queue) == 0 || l.gathering() && l.busy >= gatherers {
 		return
@@ -86,7 +86,7 @@ func (r *Road) callWorkersLocked(l *lane) {
 	}
 }
 
-// work answers what comes along a lane. After close it ends as soon as nothing is queued.
+// work answers the questions of a lane. After close it ends as soon as nothing is queued.
 func (r *Road) work(l *lane) {
 	for qs, by := r.next(l); qs != nil; qs, by = r.next(l) {
 		calls := slices.Grow(slices.Clip(qs[0].calls), len(qs)-1)
@@ -102,7 +102,7 @@ func (r *Road) work(l *lane) {
 	}
 }
 
-// next returns the questions that a worker is to send together, and the latest of their deadlines.
+// next returns the questions for a worker to send together, and the latest of their deadlines.
 func (r *Road) next(l *lane) (qs []*question, by time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +137,7 @@ func (r *Road) next(l *lane) (qs []*question, by time.Time) {
 	}
 }
 
-// arriveLocked notes that somebody is back who was sent at the given time.
+// arriveLocked notes that a worker is back that left at the given time.
 func (r *Road) arriveLocked(l *lane, sent time.Time, answered bool) {
 	now := time.Now()
 	l.busy--
@@ -218,8 +218,8 @@ func (r *Road) depart(key string, by time.Time) *trip {
 	return t
 }
 
-// A question can fail though Redis would have answered it: where it got no connection in time, and where this process was too busy to hear the
-// answer. That is overload, and no outage of Redis; what the asker does about it is the same.
+// A question can fail though Redis would have answered it: where it got no connection in time, and where this process
+// was too busy to hear the answer. That is overload, and no outage of Redis. The asker treats both alike.
 
 // silenceLocked returns the error of q, whose time is over now: ErrNoAnswer if Redis was silent, or overload. It is overload if q stood in line for
 // most of its time while others were answered or had no connection, if this process is too busy to hear, or if others have the connections.
@@ -252,7 +252,7 @@ func (r *Road) lentOutLocked(q *question, since time.Time) bool {
 	return q.lane.busy > 0 && int(s.PendingRequests) >= q.lane.busy && int(s.TotalConns-s.IdleConns) >= r.Workers
 }
 
-// judgeLocked has those answers to q that a worker did not get, and whose time is over, say why.
+// judgeLocked gives a reason to those answers to q that a worker did not get, and whose time is over.
 func (r *Road) judgeLocked(q *question, answers []Answer) {
 	for i := range answers {
 		switch a := &answers[i]; {
@@ -265,7 +265,7 @@ func (r *Road) judgeLocked(q *question, answers []Answer) {
 	}
 }
 
-// NoAnswer is the error of somebody who has waited for that long for the answer to another's question.
+// NoAnswer is the error of a caller that has waited for that long for the answer to another's question.
 func (r *Road) NoAnswer(after time.Duration) error {
 	r.mu.Lock()
 	now := time.Now()

@@ -48,7 +48,7 @@ type Road struct {
 type question struct {
 	calls  []Call
 	done   chan struct{}  // receives once there are answers, or errors in their place; nil if nobody waits
-	posted func([]Answer) // is given the answers where nobody waits
+	posted func([]Answer) // gets the answers where nobody waits
 
 	// Guarded by the road's mutex.
 	lane    *lane
@@ -71,9 +71,9 @@ type Settings struct {
 	Timeout  time.Duration     // of a question whose asker sets no deadline
 	Workers  int               // goroutines for each master, at most: connections that go-redis has
 	Bounded  bool              // go-redis gives up at the end of a context
-	Replicas Replicas          // that confirm what scripts take
-	Refuse   func(error) error // is the error for one with which a server refuses for good
-	Overload error             // is matched by the error of a question that got no connection in time
+	Replicas Replicas          // that confirm the locks that scripts take
+	Refuse   func(error) error // converts an error with which a server refuses for good
+	Overload error             // the error of a question that got no connection in time matches it
 	Observer Observer
 }
 
@@ -247,10 +247,11 @@ func (r *Road) Close() {
 	}
 }
 
-// ErrNotReplicated is why a call failed that too few replicas have confirmed in time.
+// ErrNotReplicated is the error of a call that too few replicas have confirmed in time.
 var ErrNotReplicated = errors.New("redisson: not replicated: the lock was not confirmed by enough replicas")
 
-// Replicas says how many have to confirm what a script takes, and within what time. The zero value asks for none.
+// Replicas is the number of replicas that must confirm the locks that a script takes, and the time for that. The zero
+// value requires none.
 type Replicas struct {
 	Count   int // or Online
 	Timeout time.Duration
@@ -259,14 +260,14 @@ type Replicas struct {
 // Online is a count: one replica, of a master that has any online.
 const Online = -1
 
-// followers is what a lane knows of the replicas of its master, from the master itself. The road's mutex guards it.
+// followers is a lane's knowledge of the replicas of its master, from the master itself. The road's mutex guards it.
 type followers struct {
 	online int
 	asked  time.Time
 	denied int // of the questions: those that the user may not ask
 }
 
-// followersBy are the questions that tell how many replicas are online.
+// followersBy are the questions for the number of replicas online.
 var followersBy = [][]any{{"role"}, {"info", "replication"}}
 
 const (
@@ -288,7 +289,7 @@ func (r *Road) confirms(l *lane) (online int, ask *single) {
 	return 0, &single{redis.NewCmd(context.Background(), followersBy[l.followers.denied]...)}
 }
 
-// counted notes the answer of a master about its replicas, and returns how many are online.
+// counted applies the answer of a master about its replicas, and returns how many are online.
 func (r *Road) counted(l *lane, ask *single) int {
 	n, err := online(ask)
 	r.mu.Lock()
@@ -338,8 +339,8 @@ func (r *Road) wait(t *trip) *single {
 	return &single{redis.NewCmd(t, "wait", max(1, r.Replicas.Count), within.Milliseconds())}
 }
 
-// confirm has replicas confirm what calls have just taken. WAIT speaks of the writes of its own connection: it came behind the calls, with
-// which it travelled. One is for all of them.
+// confirm makes replicas confirm the locks that calls have just taken. WAIT speaks of the writes of its own connection:
+// it came behind the calls, with which it travelled. One is for all of them.
 func (r *Road) confirm(t *trip, wait *single, calls []Call, answers []Answer) {
 	var taken []int
 	for i, a := range answers {
