@@ -17,7 +17,7 @@ import (
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
-// inspector is what the console asks of a redisson.Client.
+// inspector is the part of a redisson.Client that the console uses.
 type inspector interface {
 	InspectKey(ctx context.Context, key string) (redisson.Object, error)
 	InspectKeys(ctx context.Context, keys []string, opts ...redisson.SearchOption) iter.Seq2[redisson.Object, error]
@@ -124,7 +124,7 @@ func (h *handler) route(w http.ResponseWriter, r *http.Request) {
 // maxForm bounds what a form may send, in bytes: a key of 10 KiB, escaped, and a pasted request beside it.
 const maxForm = 256 << 10
 
-// frame is what the layout of all pages wants.
+// frame has the values for the layout of all pages.
 type frame struct {
 	Title  string
 	Page   string       // the link in the navigation that is this page
@@ -135,7 +135,7 @@ type frame struct {
 	Body   any
 }
 
-// problem answers with a page that says what is wrong.
+// problem answers with a page about an error.
 func (h *handler) problem(w http.ResponseWriter, status int, title, detail string) {
 	h.render(w, status, "problem", frame{Title: title, Body: detail})
 }

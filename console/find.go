@@ -12,7 +12,7 @@ import (
 	"github.com/latchkey-go/latchkey/guard"
 )
 
-// findBody is what the page that looks for a lock shows.
+// findBody is the content of the page that looks for a lock.
 type findBody struct {
 	What, As string
 	Wrong    string
@@ -21,7 +21,7 @@ type findBody struct {
 	Others   []takeView
 }
 
-// takeView is what a guard would do with a request.
+// takeView describes what a guard would do with a request.
 type takeView struct {
 	Name, Mode, Note string
 	Keys             []takenView

@@ -21,7 +21,7 @@ const (
 	mostReason  = 500             // bytes of a reason, and of a name
 )
 
-// confirmBody is what the page before a freeing shows.
+// confirmBody is the content of the page before a freeing.
 type confirmBody struct {
 	Lock    lockBody
 	Back    template.URL
@@ -51,13 +51,13 @@ func idsOf(o *redisson.Object) []string {
 	return ids
 }
 
-// heldBy is who holds a lock, as a text that changes with them.
+// heldBy identifies the holders of a lock, by a text that changes with them.
 func heldBy(o *redisson.Object) string {
 	sum := sha256.Sum256([]byte(o.Type.String() + "\x00" + o.Mode + "\x00" + strings.Join(idsOf(o), "\x00")))
 	return hex.EncodeToString(sum[:])
 }
 
-// purpose is what a ticket for freeing a lock is for.
+// purpose is the purpose of a ticket for freeing a lock.
 func purpose(key, seen string) string { return "free\x00" + seen + "\x00" + key }
 
 func (h *handler) confirmPage(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +157,7 @@ func (h *handler) wrongTicket(w http.ResponseWriter, r *http.Request, key string
 	h.confirm(w, r, status, key, b)
 }
 
-// freeNow frees what is held by those who were seen, and tells of it.
+// freeNow frees the lock if its holders are those who were seen, and reports it.
 func (h *handler) freeNow(w http.ResponseWriter, r *http.Request, key, seen string, b confirmBody) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), freeTimeout)
 	defer cancel() // whoever leaves now wants it all the same
@@ -206,7 +206,7 @@ func (h *handler) anotherHolder(w http.ResponseWriter, r *http.Request, key stri
 	h.confirm(w, r, http.StatusConflict, key, b)
 }
 
-// tell gives the account of a lock that was freed by hand.
+// tell logs a lock that was freed by hand, and calls OnFree.
 func (h *handler) tell(ctx context.Context, f Freed) {
 	names := make([]string, 0, len(f.Object.Holders))
 	for _, one := range f.Object.Holders {

@@ -18,7 +18,7 @@ type freeView struct {
 	Who, Reason string
 }
 
-// freesBody is what the page of what was freed shows.
+// freesBody is the content of the page of freed locks.
 type freesBody struct {
 	Frees  []freeView
 	Status statusView

@@ -13,7 +13,7 @@ import (
 // guardsRest is the time between two looks at the guards of the program, which cost Redis nothing.
 const guardsRest = 2 * time.Second
 
-// guardsBody is what the page of the guards shows.
+// guardsBody is the content of the page of the guards.
 type guardsBody struct {
 	Registry bool
 	Guards   []guardView

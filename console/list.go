@@ -18,7 +18,7 @@ const (
 	patience   = 1500 * time.Millisecond // for a page that must show something
 )
 
-// listBody is what the list's page shows.
+// listBody is the content of the list's page.
 type listBody struct {
 	Query, Type, Sort string
 	Types             []string
@@ -42,7 +42,7 @@ type listBody struct {
 // sorts are the columns by which the list can be sorted.
 var sorts = []string{"key", "seen", "left", "waiting"}
 
-// listQuery is what the page's address says.
+// listQuery is the query of the page's address.
 type listQuery struct {
 	text, sort, kind string
 	limit            int
@@ -186,7 +186,8 @@ func (r *row) end() time.Time {
 	return r.read.Add(r.TTL)
 }
 
-// matches looks at what is shown only: it must not tell more of a key than the page does.
+// matches looks only at text that is shown: it must not reveal more of a key than the page
+// does.
 func (q listQuery) matches(c candidate) bool {
 	kind := kindOf(&c.Object)
 	if q.kind != "" && q.kind != kind {

@@ -20,14 +20,14 @@ const (
 	mostHolders = 100                    // kept of a row, and of its queue
 )
 
-// row is what the list keeps of an object. It is never changed.
+// row is the list's record of an object. It is never changed.
 type row struct {
 	redisson.Object // with mostHolders and as many in its queue at most
 	read            time.Time
 	seen            time.Time // since when one of its holders holds it, as it says, or has been seen to by a console that was looking
 }
 
-// listState is what was read last.
+// listState is the result of the last reading.
 type listState struct {
 	rows     []row
 	total    int // found, with those that are not among the rows
@@ -192,7 +192,7 @@ func (r *reading) progress(p redisson.Progress) {
 	}
 }
 
-// show publishes what there is to show of a search that goes on: what it found, or what the last one did if that was more.
+// show publishes a search that goes on: the locks that it has found, or those of the last one if they were more.
 func (r *reading) show() {
 	now := time.Now()
 	if now.Sub(r.shown) < listPartial {

@@ -13,13 +13,13 @@ import (
 	"github.com/latchkey-go/latchkey/redisson"
 )
 
-// silence is how long one who renews a lease, by default once in ten seconds, is not silent.
+// silence is the longest pause of a holder that renews its lease, by default once in ten seconds.
 const silence = 12 * time.Second
 
 // lockRest is the time between two looks at a lock whose page is open.
 const lockRest = time.Second
 
-// lockState is what is known of one lock.
+// lockState is the state of one lock.
 type lockState struct {
 	object redisson.Object
 	seen   map[string]time.Time // since when each holder holds it, as far as was seen
@@ -35,7 +35,7 @@ type lockFeeds struct {
 	feeds map[string]*feed[*lockState]
 }
 
-// lockFeed is the one for all who look at a lock.
+// lockFeed is the feed for all who look at a lock.
 func (h *handler) lockFeed(key string) *feed[*lockState] {
 	h.locks.mu.Lock()
 	defer h.locks.mu.Unlock()
@@ -168,7 +168,7 @@ func (h *handler) wrongLink(w http.ResponseWriter, err error) {
 	h.problem(w, http.StatusBadRequest, "Which lock?", "The link names no key.")
 }
 
-// lockBody is what the page of a lock shows.
+// lockBody is the content of the page of a lock.
 type lockBody struct {
 	Key         keyView
 	Kind        string

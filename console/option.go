@@ -32,7 +32,7 @@ type config struct {
 // check, only requests from this machine are answered: from a loopback address, to a loopback name, and past no proxy. The
 // error is logged and not shown.
 //
-// Whoever is let in sees who holds which lock. Serve the console over TLS where it leaves the machine.
+// Every visitor sees who holds which lock. Serve the console over TLS where it leaves the machine.
 func Authorize(check func(*http.Request) error) Option {
 	return optionFunc(func(c *config) { c.authorize = check })
 }
@@ -73,11 +73,11 @@ func Whole(key string) string { return key }
 type Freed struct {
 	// Key is the whole key in Redis.
 	Key string
-	// Object is what was there before: who held it, and who waited.
+	// Object is the lock before it was freed: who held it, and who waited.
 	Object redisson.Object
 	// Who did it, as the option Who says or, without that, as the form says; Remote is the address of their request.
 	Who, Remote string
-	// Reason is what they gave as the reason.
+	// Reason is the reason that they gave.
 	Reason string
 	// Time is when the lock was freed.
 	Time time.Time

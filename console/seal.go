@@ -32,7 +32,7 @@ func (s *seal) sum(purpose, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// mark is some digits that tell a key from others.
+// mark is some digits that distinguish a key from others.
 func (s *seal) mark(key string) string { return hex.EncodeToString(s.sum("mark", key)[:4]) }
 
 // id is a key as the id of an element: longer than a mark, as no two may be equal.

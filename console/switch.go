@@ -21,7 +21,7 @@ type switches struct {
 	by sync.Map   // *Switched by name
 }
 
-// switchBody is what the page shows on which a guard is switched.
+// switchBody is the content of the page on which a guard is switched.
 type switchBody struct {
 	Switched // as far as it was given
 	View     guardView

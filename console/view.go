@@ -105,7 +105,7 @@ func spanText(d time.Duration) string {
 	return fmt.Sprintf("%dd %dh", s/86400, s/3600%24)
 }
 
-// leftSpan is what is left of a lease that was read at that moment.
+// leftSpan is the rest of a lease that was read at that moment.
 func leftSpan(lease time.Duration, read time.Time) span {
 	if lease < 0 {
 		return span{Text: "no end", MS: 1 << 52}
@@ -113,7 +113,7 @@ func leftSpan(lease time.Duration, read time.Time) span {
 	return newSpan(max(0, lease-time.Since(read)))
 }
 
-// holderView is somebody who holds or waits.
+// holderView is a holder or a waiter.
 type holderView struct {
 	ID, Name, Where string // Name is the ID's client if it has none
 	Named           bool
@@ -246,7 +246,7 @@ func hasPermits(t redisson.ObjectType) bool {
 	return t == redisson.TypeSemaphore || t == redisson.TypeExpirableSemaphore || t == redisson.TypeCountDownLatch
 }
 
-// statusView is what a page says of itself.
+// statusView is the status of a page.
 type statusView struct {
 	Text      string // in words
 	Bad       bool
@@ -255,7 +255,7 @@ type statusView struct {
 	Stale     string // "as of 12:03:07", where Redis does not answer: times stand still
 }
 
-// asOf says when what is shown was true.
+// asOf says at what time the content of a page was true.
 func asOf(at time.Time) string {
 	if at.IsZero() {
 		return "no answer yet"

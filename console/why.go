@@ -65,7 +65,7 @@ func held(s *lockState) string {
 	return text + ". Unless it is renewed, it ends by itself when its lease is over."
 }
 
-// waited says who wants it.
+// waited describes the waiters.
 func waited(o *redisson.Object) string {
 	n := max(o.QueueLength, o.Listeners)
 	switch {
