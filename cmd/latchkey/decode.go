@@ -91,7 +91,8 @@ func (a *app) decode(key, template string) error {
 	return nil
 }
 
-// meanings are what a key can be. With a template, they are those whose name it has made, if there are any.
+// meanings returns the things that a key can be. With a template, they are those whose name it has made, if
+// there are any.
 func meanings(key string, match func(string) ([]string, bool)) (all []decoded, matched bool) {
 	var read []decoded
 	for _, m := range keyname.Decode(key) {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// explanation is what a template makes of facts.
+// explanation is the result of a template for facts.
 type explanation struct {
 	Template string     `json:"template"`
 	Shape    string     `json:"shape"`
@@ -99,7 +99,7 @@ func (a *app) explain(ctx context.Context, text string, f explainFlags) error {
 	return nil
 }
 
-// String is what was learnt of a key.
+// String is the state of a key in words.
 func (k keyState) String() string {
 	if k.Remaining > 0 {
 		return fmt.Sprintf("%s, for another %.3gs if it is not renewed", k.State, k.Remaining)

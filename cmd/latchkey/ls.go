@@ -150,7 +150,7 @@ func (t *table) flush() error {
 // progressAfter is how long a search is silent.
 const progressAfter = time.Second
 
-// progress tells on a terminal how far a long search has come.
+// progress shows on a terminal how far a long search has come.
 func (a *app) progress() *progress {
 	p := &progress{app: a, quit: make(chan struct{}), gone: make(chan struct{})}
 	if !term.IsTerminal(int(a.err.Fd())) {

@@ -38,7 +38,7 @@ type holder struct {
 	About  *about      `json:"about,omitempty"`
 }
 
-// about is what a holder's program says of it.
+// about is a holder's description by its program.
 type about struct {
 	Since   *time.Time    `json:"since,omitempty"`
 	For     safe.String   `json:"for,omitempty"`
@@ -127,7 +127,7 @@ func rest(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// called is a short name of one who holds or waits.
+// called is a short name of a holder or waiter.
 func called(id string, i redisson.Identity) string {
 	if i == (redisson.Identity{}) {
 		return safe.Cut(id, 60)
@@ -135,7 +135,7 @@ func called(id string, i redisson.Identity) string {
 	return fmt.Sprintf("%s on %s, pid %d", safe.Cut(i.Name, 40), safe.Cut(i.Host, 40), i.PID)
 }
 
-// held says in a few words who has an object, or what is left of it.
+// held describes in a few words the holder of an object, or the rest of it.
 func held(o redisson.Object) string {
 	var parts []string
 	if counts(o.Type) {

@@ -121,7 +121,7 @@ func (a *app) hint() string {
 	return ""
 }
 
-// told reports whether an error is one that the other side of TLS has sent.
+// told reports whether the other side of TLS has sent an error.
 func told(err error) bool {
 	e, ok := errors.AsType[*net.OpError](err)
 	return ok && e.Op == "remote error"

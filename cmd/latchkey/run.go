@@ -95,7 +95,7 @@ func (a *app) leadCommand() *cobra.Command {
 	}, j.stand)
 }
 
-// declare gives c what run and lead have in common; play is what differs.
+// declare gives c the common part of run and lead; play is the other part.
 func (j *job) declare(c *cobra.Command, play func(context.Context) error) *cobra.Command {
 	c.Args = func(c *cobra.Command, args []string) error {
 		switch {
@@ -238,7 +238,7 @@ func (j *job) stand(ctx context.Context) error {
 // mostName is how long the name of a client may be.
 const mostName = 512
 
-// nameOfClient is what others see as the name of who holds the lock: without the flag, that of the command.
+// nameOfClient is the name of the holder for others: without the flag, that of the command.
 func (j *job) nameOfClient() string {
 	name := strings.ToValidUTF8(cmp.Or(j.name, "latchkey "+j.verb+" "+filepath.Base(j.args[0])), "?")
 	return strings.ToValidUTF8(name[:min(len(name), mostName)], "")
@@ -344,7 +344,7 @@ func (j *job) detail(event, message string) {
 	}
 }
 
-// environment is that of the command: ours, and what is known of the lock.
+// environment is that of the command: ours, and variables about the lock.
 func (j *job) environment(h lock.Hold) []string {
 	env := slices.DeleteFunc(slices.Clone(j.environ), func(entry string) bool {
 		return hasName(entry, keyVariable) || hasName(entry, tokenVariable) || hasName(entry, reasonVariable) || hasName(entry, heldVariable)

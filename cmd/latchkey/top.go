@@ -26,7 +26,7 @@ const (
 	restFrom     = 20 * time.Millisecond
 )
 
-// rests tells look how far a search has come, and has it take a tenth of Redis' time.
+// rests reports the progress of a search to look, and makes it take a tenth of Redis' time.
 func (a *app) rests(ctx context.Context, look func(redisson.Progress)) redisson.SearchOption {
 	var last redisson.Progress
 	var owed time.Duration

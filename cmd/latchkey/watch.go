@@ -191,7 +191,7 @@ func (w *watch) draw(found map[string]redisson.Object) {
 	fmt.Fprint(w.out, b.String())
 }
 
-// tell prints what is different from the last look.
+// tell prints the differences from the last look.
 func (w *watch) tell(found map[string]redisson.Object) error {
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		o := found[key]

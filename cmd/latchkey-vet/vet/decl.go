@@ -100,7 +100,7 @@ func (d *declarations) entry(c *call, n int) {
 	}
 }
 
-// nothing is what an entry point says to a nil function, or to a nil guard.
+// nothing is the error of an entry point for a nil function, or for a nil guard.
 func nothing(entry string, g *guard.Guard) (err error) {
 	switch entry {
 	case "Check":

@@ -87,7 +87,8 @@ func someone(t reflect.Type) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// value returns what e comes to in every run of the program, as a value of type t. ok is false if that is not written out.
+// value returns the value of e in every run of the program, as a value of type t. ok is false if that is not written
+// out.
 func (p *pass) value(e ast.Expr, t reflect.Type) (v reflect.Value, ok bool) {
 	e = ast.Unparen(e)
 	if c := p.TypesInfo.Types[e].Value; c != nil {

@@ -74,7 +74,7 @@ func (d *declarations) reads(handler ast.Expr, specs []guard.Spec) {
 	}
 }
 
-// bodyOf is what a handler does, if it is a function of this package, and nil for others.
+// bodyOf returns the body of a handler, if it is a function of this package, and nil for others.
 func (d *declarations) bodyOf(e ast.Expr) *ast.BlockStmt {
 	switch e := ast.Unparen(d.follow(e)).(type) {
 	case *ast.FuncLit:

@@ -13,7 +13,7 @@ import (
 	"github.com/latchkey-go/latchkey/keyexpr"
 )
 
-// fault is one line of an error, and what is known of its place.
+// fault is one line of an error, and its place as far as it is known.
 type fault struct {
 	message string
 	text    string // that it is about
@@ -145,7 +145,7 @@ func tagFixes(lit *ast.BasicLit, message string) []analysis.SuggestedFix {
 	return nil
 }
 
-// lookAlike is what people write in the place of a hole.
+// lookAlike matches text that people write in the place of a hole.
 var lookAlike = regexp.MustCompile(`^(?:\$\{[^{}]*\}|\{\{[^{}]*\}\})`)
 
 func fix(pos token.Pos, length int, text string) []analysis.SuggestedFix {

@@ -135,7 +135,7 @@ func (c *call) is(pkg string, names ...string) bool {
 	return c != nil && c.pkg == pkg && c.recv == "" && slices.Contains(names, c.name)
 }
 
-// callOf returns what e calls, if that is a function of Latchkey.
+// callOf returns the function that e calls, if that is one of Latchkey.
 func (p *pass) callOf(e ast.Expr) *call {
 	expr, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {
@@ -271,7 +271,7 @@ func (p *pass) isNil(e ast.Expr) bool {
 	return p.TypesInfo.Types[e].IsNil()
 }
 
-// only returns what a variable of this package is set to, if it is set once.
+// only returns the value of a variable of this package, if it is set once.
 func (p *pass) only(e ast.Expr) (definition, bool) {
 	obj, ok := p.object(e).(*types.Var)
 	if !ok || obj.IsField() || obj.Kind() == types.ParamVar || obj.Pkg() != p.Pkg || len(p.values[obj]) != 1 || p.values[obj][0].from == nil {

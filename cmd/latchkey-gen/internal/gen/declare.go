@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// wrapper is what is generated for an interface, or for a function.
+// wrapper is the code generated for an interface, or for a function.
 type wrapper struct {
 	name    string
 	obj     types.Object
@@ -49,7 +49,7 @@ func (m *method) guardName() string {
 // args are the parameters behind the context, and results those before the error.
 func (m *method) args() []param { return m.params[1:] }
 
-// argNames are what adapter.Directive calls Args.
+// argNames are the Args of an adapter.Directive.
 func (m *method) argNames() string {
 	var names []string
 	for _, a := range m.args() {
@@ -135,7 +135,7 @@ func (p *pkg) order(fn *types.Func) string {
 	return fmt.Sprintf(" %s %12d", at.Filename, at.Offset)
 }
 
-// method returns what is generated for a method or function.
+// method returns the code generated for a method or function.
 func (p *pkg) method(w *wrapper, fn *types.Func) *method {
 	m := &method{wrapper: w, fn: fn, sig: fn.Signature()}
 	m.directive, m.guarded = p.directiveOf(fn, w.obj.Pos())

@@ -19,7 +19,7 @@ type directive struct {
 // prefix begins a directive.
 const prefix = "//latchkey:guard"
 
-// example is what to write.
+// example is a directive to copy.
 const example = prefix + " order:#{id}; wait=5s"
 
 // spot is where the comments of a group stand.
@@ -28,7 +28,7 @@ type spot struct {
 	fault string     // what is wrong with a directive there
 }
 
-// scan returns the directives of a file by the places of the names that they are about, and what is wrong with others.
+// scan returns the directives of a file by the places of the names that they are about, and the mistakes in others.
 func scan(f *ast.File) (map[token.Pos]directive, []fault) {
 	found, faults := make(map[token.Pos]directive), []fault(nil)
 	spots := spotsOf(f)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// emitter writes what is generated for one interface or function.
+// emitter writes the code generated for one interface or function.
 type emitter struct {
 	*printer
 	*wrapper
@@ -128,7 +128,7 @@ func (e *emitter) doc(m *method) {
 	e.f("// %s is that of [%s] behind the guard %q:\n//\n//\t%s\n", m.fn.Name(), e.name, m.guard, m.directive.text)
 }
 
-// call writes the call of a guarded method, and returns what it does.
+// call writes the call of a guarded method, and the return of its results.
 func (e *emitter) call(m *method, guarded string, taken map[string]bool) {
 	for _, p := range m.params {
 		taken[p.name] = true

@@ -13,14 +13,14 @@ import (
 	"github.com/latchkey-go/latchkey/internal/gotype"
 )
 
-// source is a file with what is generated from it.
+// source is a file with the code generated from it.
 type source struct {
 	path       string
 	constraint string
 	wrappers   []*wrapper
 }
 
-// generate returns the files of a package, or what is wrong with its directives.
+// generate returns the files of a package, or the mistakes in its directives.
 func (p *pkg) generate() (files []File, wrong faults, err error) {
 	if p.unread {
 		return nil, p.wrong, nil

@@ -15,7 +15,7 @@ import (
 //go:embed rights.txt
 var rightsText string
 
-// feature is what a user of Redis may be for.
+// feature is a purpose of a user of Redis.
 type feature struct {
 	name  string
 	words []string // +command, ~key and &channel, as ACL SETUSER takes them

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Command says what to run.
+// Command is a command to run.
 type Command struct {
 	Args                  []string // the program first
 	Env                   []string

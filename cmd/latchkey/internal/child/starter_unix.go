@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// starterName is what a process is called that is going to become a command.
+// starterName is the name of a process that is going to become a command.
 const starterName = "latchkey-starter"
 
 // The files of a starter, beside the three of its command.
@@ -25,7 +25,7 @@ const (
 	fdFailed            // takes the error number of a command that can't be executed
 )
 
-// startFor starts a command that a warden is to watch over, by way of a starter. It returns once the command is executed.
+// startFor starts a command for a warden to watch over, by way of a starter. It returns once the command is executed.
 func startFor(w *warden, cmd *exec.Cmd) error {
 	self, err := self()
 	if err != nil {
@@ -57,7 +57,7 @@ func startFor(w *warden, cmd *exec.Cmd) error {
 	return &fs.PathError{Op: "exec", Path: path, Err: syscall.Errno(number)}
 }
 
-// becomeCommand tells the warden which group the command has, and executes the command in this process.
+// becomeCommand sends the command's group to the warden, and executes the command in this process.
 func becomeCommand() {
 	unix.CloseOnExec(fdWarden)
 	unix.CloseOnExec(fdFailed)

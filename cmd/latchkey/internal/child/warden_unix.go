@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wardenName is what a process is called that is a warden.
+// wardenName is the name of a warden's process.
 const wardenName = "latchkey-warden"
 
 // The words that a warden reads from its pipe, a line each: the first from a starter, the last from the process that it
@@ -66,7 +66,7 @@ func (w *warden) dismiss() {
 // Serves reports whether this process is a warden or a starter.
 func Serves() bool { return os.Args[0] == wardenName || os.Args[0] == starterName }
 
-// Serve does nothing in a process of another kind. In a warden or a starter, it does all that is to do, and does not return.
+// Serve does nothing in a process of another kind. In a warden or a starter, it does all the work, and does not return.
 func Serve() {
 	switch os.Args[0] {
 	case wardenName:

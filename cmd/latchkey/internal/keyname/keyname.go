@@ -15,7 +15,7 @@ type Meaning struct {
 	Of []string `json:"-"`
 	// Channel says that it is no key.
 	Channel bool `json:"channel"`
-	// Type is what TYPE answers for a key.
+	// Type is the answer of TYPE for a key.
 	Type string `json:"type,omitempty"`
 	// Client and Number are of a holder's id, or of a client alone.
 	Client string `json:"client,omitempty"`
