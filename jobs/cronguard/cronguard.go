@@ -6,9 +6,9 @@
 //	c := cron.New()
 //	c.AddJob("@hourly", guard.Must(cronguard.Job(ctx, report, logger, func(ctx context.Context) error { … })))
 //
-// A schedule starts a job on all machines at about the same time. The first runs it; Skip makes it no error that the others find it held, and
-// HoldAtLeast keeps the lock after success, so that a machine whose clock is behind finds it held, too. It is to be shorter than the time
-// between two ticks. A job that fails frees the lock at once.
+// A schedule starts a job on all machines at about the same time. The first runs it; Skip makes it no error that the
+// others find it held, and HoldAtLeast keeps the lock after success, so that a machine whose clock is behind finds it
+// held, too. It must be shorter than the time between two ticks. A job that fails frees the lock at once.
 //
 // Neither scheduler has a way to come later: a job that is refused waits for the next tick. Where the lock is lost, the
 // context of the job ends; jobs behind Wrapper and Locker have none, so prefer Job, and for gocron a guard.Job as the
@@ -72,7 +72,7 @@ func Locker(g *guard.Guard) (gocron.Locker, error) {
 
 type locker struct{ guarded job.Guard[struct{}] }
 
-// errSkipped tells gocron not to run a job.
+// errSkipped keeps gocron from running a job.
 var errSkipped = errors.New("cronguard: skipped")
 
 // Lock begins a guarded call that lasts until Unlock. gocron takes an error for "another machine runs it".

@@ -24,7 +24,7 @@ type Order struct {
 	ID string `json:"id"`
 }
 
-// State is what a runner says of a job.
+// State is the state of a job in its runner.
 type State string
 
 // The states. A job that runs, or will come again, is Pending.

@@ -72,7 +72,8 @@ func (r *Refused) Error() string { return r.Err.Error() }
 // Unwrap returns Err.
 func (r *Refused) Unwrap() error { return r.Err }
 
-// refuse says what becomes of a job that did not run for err. A fault of the program is an error like any other of its jobs, which runners count.
+// refuse returns the error of a job that did not run for err. A fault of the program is an error like any other of its
+// jobs, which runners count.
 func refuse(ctx context.Context, err error) error {
 	e, ok := errors.AsType[*guard.Error](err)
 	switch {
