@@ -43,7 +43,7 @@ func Quotes(t *testing.T, root string, pages ...string) {
 	}
 }
 
-// misquotes returns what is wrong with the code in a page.
+// misquotes returns the mistakes in the code of a page.
 func misquotes(page string, open func(file string) (string, error)) (wrong []string) {
 	for _, m := range quoted.FindAllStringSubmatch(page, -1) {
 		if m[1] == "" {

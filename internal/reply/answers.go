@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Class says what an error of a question means to who has asked it.
+// A Class is the meaning of a question's error for the asker.
 type Class struct {
 	Type      string // for telemetry: error.type
 	Repeat    bool   // the same question may get an answer soon
@@ -100,7 +100,7 @@ func Alone(err error) error {
 	return err
 }
 
-// IsReply reports whether err is what a server said, so that the server is there.
+// IsReply reports whether a server has sent err, so that the server is there.
 func IsReply(err error) bool {
 	_, ok := errors.AsType[redis.Error](err)
 	return ok

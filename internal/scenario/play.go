@@ -35,7 +35,7 @@ type row struct {
 	events []event  // by time
 }
 
-// event is what is compared of a guard.Event. Times are exact, as the clock is a bubble's.
+// event has the compared fields of a guard.Event. Times are exact, as the clock is a bubble's.
 type event struct {
 	outcome    string
 	keys       int
@@ -153,7 +153,7 @@ func (s *scene) made(ctx context.Context, id string) (c Class) {
 	return s.call(ctx, id)
 }
 
-// errPanic is what work panics with.
+// errPanic is the value of the work's panic.
 var errPanic = errors.New("panic of the work")
 
 // begin starts a call of id 7, and returns when it sleeps or has ended. The result waits for its end.

@@ -14,7 +14,7 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
-// Class is what the caller of a guarded call gets to know.
+// Class is the outcome of a guarded call as its caller sees it.
 type Class string
 
 // The classes. A test driver makes one of an error, a status or a code.
@@ -68,7 +68,7 @@ func ofGuard(e *guard.Error) Class {
 	return Unknown
 }
 
-// Work is what a driver runs under the guard.
+// Work is the work that a driver runs under the guard.
 type Work func(ctx context.Context) error
 
 // Call makes one call with an id, which is what the driver's Fact reads, and returns what its caller gets to know. A panic
@@ -80,13 +80,13 @@ type Mount func(t *testing.T, l lock.Locker, opts []guard.Option, work Work) Cal
 
 // Driver is one way in which a guard stands before the work.
 type Driver struct {
-	// Fact is what templates call the id: req.ID.
+	// Fact is the name of the id in templates: req.ID.
 	Fact string
 	// Mount mounts without a fallback.
 	Mount Mount
 	// Fallback mounts with one, whose class is Fell. It is nil where there is none.
 	Fallback Mount
-	// SilentSkip says that the caller can't tell Skipped from Done.
+	// SilentSkip says that the caller can't distinguish Skipped from Done.
 	SilentSkip bool
 	// Client says that calls come from a client, which itself gives up when its context ends, whatever the server does.
 	Client bool

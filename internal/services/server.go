@@ -35,7 +35,7 @@ type Server struct {
 	said *tail
 }
 
-// spec is what is special about a sort of server.
+// spec describes a sort of server.
 type spec struct {
 	path    string
 	args    func(s *Server) []string
@@ -280,7 +280,7 @@ func free(port int) (bool, error) {
 	return false, err
 }
 
-// FreePort is Port for those who can do without errors, and try again.
+// FreePort is Port for callers that can do without errors, and try again.
 func FreePort() string {
 	for {
 		if port, err := Port(); err == nil {

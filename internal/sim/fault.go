@@ -12,7 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// Faults says what goes wrong. The zero value is a network with nothing but latency.
+// Faults are the faults of a network. The zero value is a network with nothing but latency.
 type Faults struct {
 	// LoseRequest, LoseAnswer and CutSubscription are the parts of all messages that are lost on their way, from 0 to 1.
 	// The connection breaks with them: in half of the cases, a request or an answer is just never answered.
@@ -41,7 +41,7 @@ type Faults struct {
 	Span    time.Duration
 }
 
-// outcome is what becomes of one message.
+// outcome is the fate of one message.
 type outcome struct {
 	kind     kind
 	up, down time.Duration // how long the request and the answer take
@@ -64,7 +64,7 @@ func (k kind) String() string {
 	return [...]string{"message delivered", "request lost", "request late", "answer lost"}[k]
 }
 
-// String is what a trace shows.
+// String is the text in a trace.
 func (o *outcome) String() string {
 	if o.kind == delivered {
 		return ""
@@ -79,7 +79,7 @@ func (o *outcome) String() string {
 	return s
 }
 
-// draw decides what becomes of a message. It always draws as many numbers, so that one rate does not shift another.
+// draw decides the outcome of a message. It always draws as many numbers, so that one rate does not shift another.
 func (n *Network) draw(m *message) *outcome {
 	who := fmt.Sprintf("%d %s", m.client, m.text)
 	n.said[who]++

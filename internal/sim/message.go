@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// message is what is carried as a whole: the commands of a pipeline, or one channel's part of a subscription.
+// message is carried as a whole: the commands of a pipeline, or one channel's part of a subscription.
 type message struct {
 	client   int
 	conn     *conn
@@ -16,7 +16,7 @@ type message struct {
 	outcome  *outcome
 }
 
-// take returns what is complete with data that was written to c.
+// take returns the messages that are complete with data that was written to c.
 func (c *conn) take(data string) []*message {
 	c.unsent = append(c.unsent, data...)
 	var all []*message
@@ -74,7 +74,7 @@ func (n *Network) send(m *message) {
 	}
 }
 
-// count counts what becomes of a message, in all and for each of its scripts.
+// count counts the outcome of a message, in all and for each of its scripts.
 func (n *Network) count(m *message) {
 	n.Reach(m.outcome.kind.String())
 	if m.outcome.tail {

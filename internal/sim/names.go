@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Names says how to compare what is said in two runs of one seed.
+// Names makes the messages of two runs of one seed comparable.
 type Names struct {
 	// ID finds the ids of holders in an argument. A client may number them in the order in which its goroutines run, so they
 	// are called by the order in which they first appear. An argument that is no text is an id, too.
@@ -31,7 +31,7 @@ func newNamer(n Names) *namer {
 	return &namer{Names: n, scripts: map[string]string{}, ids: map[string]string{}, counts: map[int]int{}}
 }
 
-// text is what a message says.
+// text is the text of a message.
 func (n *namer) text(m *message) string {
 	return n.say(m, func(id string) string { return n.name(m.client, id) })
 }

@@ -181,14 +181,14 @@ func (n *Network) step() (next time.Duration, ok bool) {
 	return next, ok
 }
 
-// writing is what a client wrote at an instant.
+// writing is the data that a client wrote at an instant.
 type writing struct {
 	conn *conn
 	at   time.Duration
 	data string
 }
 
-// wrote notes what was written to c. The mutex is held.
+// wrote records data that were written to c. The caller holds the mutex.
 func (n *Network) wrote(c *conn, data string) {
 	n.written = append(n.written, writing{c, n.Since(), data})
 	select {

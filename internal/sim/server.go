@@ -105,7 +105,7 @@ func push(kind, channel string, last any) string {
 
 func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }
 
-// readOnly is what a replica says to a write.
+// readOnly is a replica's answer to a write.
 const readOnly = "READONLY You can't write against a read only replica."
 
 // refuseWrites makes a server a replica. It is empty: a demoted master whose keys have ended, as those of the new one go on.

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Trace is what happened, in the order of the virtual time. Things of one instant are sorted by their text.
+// Trace lists the events of a run, in the order of the virtual time. Things of one instant are sorted by
+// their text.
 type Trace struct {
 	mu      sync.Mutex
 	entries []entry
@@ -74,7 +75,7 @@ func (n *Network) note(client int, verb, what, end string) {
 	n.trace.add(n.Since(), strings.TrimRight(who+" "+verb+" "+what+" "+end, " "))
 }
 
-// Trace returns what has happened so far.
+// Trace returns the events so far.
 func (n *Network) Trace() *Trace { return &n.trace }
 
 // Reach counts that something has happened that tests want to have seen.
