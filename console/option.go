@@ -52,8 +52,8 @@ func AllowSwitch(check func(*http.Request) error) Option {
 	return optionFunc(func(c *config) { c.allowSwitch = check })
 }
 
-// Who says who sends a request, for the account of locks that were freed and guards that were switched: the user that a proxy or a session names. Without
-// it, the form asks for a name, and believes it.
+// Who names the sender of a request, for the log of locks that were freed and guards that were switched: the user that
+// a proxy or a session names. Without it, the form asks for a name, and believes it.
 func Who(name func(*http.Request) string) Option {
 	return optionFunc(func(c *config) { c.who = name })
 }

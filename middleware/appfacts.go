@@ -39,8 +39,8 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 //	middleware.WithFacts("claims", func(r *http.Request) (Claims, error) { return auth.Claims(r.Context()) })
 //	guard.Key("basket:#{claims.Tenant}:#{claims.Subject}")
 //
-// What f returns decides whose fault it is that there is no key. An empty value, a nil pointer or an error that matches
-// guard.ErrKey is the client's: 400. An error that matches guard.ErrOutage is a 503, any other one a 500.
+// The result of f decides whose fault it is that there is no key. An empty value, a nil pointer or an error that
+// matches guard.ErrKey is the client's: 400. An error that matches guard.ErrOutage is a 503, any other one a 500.
 //
 // Prefer facts that were authenticated to those that a client just sends. None comes from network addresses, on purpose:
 // behind a proxy, the address is the proxy's, and all clients would wait for each other.

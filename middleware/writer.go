@@ -42,8 +42,9 @@ const (
 // A response that has begun is flushed before it is broken off: a client that has no byte of it would take a closed connection
 // for one that was closed too early by chance, and might send the request again (net/http's Transport does).
 //
-// What was held back is written as a handler would write it, and nothing is flushed on its behalf: middleware further out may
-// decide by the first Write. After the handler has returned, the writer passes everything on: routers write errors to it then.
+// The bytes held back are written as a handler would write them, and nothing is flushed on their behalf: middleware
+// further out may decide by the first Write. After the handler has returned, the writer passes everything on: routers
+// write errors to it then.
 type writer struct {
 	http.ResponseWriter
 	major, minor int // version of HTTP

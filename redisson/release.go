@@ -181,8 +181,7 @@ func (s *registry) remaining(h *hold) time.Duration {
 
 // A holder hands its lock from one hold to the next, to a waiter of the same client, by one script. The script says
 // whether Redis still had the holder, which answers the release, and sets its lease to the next hold's need. Nobody
-// else hears of it. Such a streak lasts for handoffTurns turns and handoffTime at most, so that others get the lock,
-// too.
+// else hears of it. A streak lasts for handoffTurns turns and handoffTime at most, so that others get the lock, too.
 const (
 	handoffTurns = 16
 	handoffTime  = 50 * time.Millisecond

@@ -7,7 +7,7 @@
 //
 // A key has these facts: `req`, the payload, and `job` with Kind (the type of the task), Queue, ID and Attempt, from 1.
 //
-// What becomes of a task:
+// The outcomes of a task:
 //
 //	done, or skipped by the policy Skip    done
 //	busy                                   it comes again when the guard says; no retry is used up

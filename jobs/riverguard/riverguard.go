@@ -8,7 +8,7 @@
 //
 // A key has these facts: `req`, the arguments, and `job` with Kind, Queue, ID and Attempt, from 1.
 //
-// What becomes of a job:
+// The outcomes of a job:
 //
 //	done, or skipped by the policy Skip    completed
 //	busy                                   snoozed until the guard says; no attempt is used up

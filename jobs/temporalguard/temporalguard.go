@@ -8,7 +8,7 @@
 // A key has these facts: `req`, the first argument, and `job` with Kind (the type of the activity), Queue (the task queue), ID (of the workflow, a
 // colon, and that of the activity) and Attempt, from 1.
 //
-// What becomes of an activity:
+// The outcomes of an activity:
 //
 //	done                                   completed
 //	skipped by the policy Skip             completed without a result: Get leaves its variable as it is

@@ -2,8 +2,9 @@
 // declarations of Latchkey before the program runs: mostly those that the program would find when it starts, in the same
 // words, as the checks that run then are the ones that run here.
 //
-// What is not written out in the source is not seen: an option that comes out of a variable with several values or from
-// another package, a locker, the order of calls across functions. In doubt, nothing is reported.
+// They see only text that is written out in the source. They do not see an option that comes out of a variable with
+// several values or from another package, a locker, or the order of calls across functions. In doubt, nothing is
+// reported.
 package vet
 
 import (
