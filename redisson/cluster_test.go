@@ -53,11 +53,8 @@ func TestCluster(t *testing.T) {
 		var n atomic.Int64
 		locktest.Run(t, func(t *testing.T) lock.Locker { // names of its own for each, and room for braces in them
 			prefix := fmt.Sprintf("{%d}:", n.Add(1))
-			m := member(t, c, redisson.WatchdogTimeout(2*time.Second),
-				redisson.NameMapper(func(name string) string { return prefix + name }))
-			warm := m.Lock("warm") // from here on, it has a connection, and knows where the slots are
-			mustUnlock(t, warm, mustLock(t, warm))
-			return m
+			return steady{member(t, c, redisson.WatchdogTimeout(2*time.Second),
+				redisson.NameMapper(func(name string) string { return prefix + name }))}
 		}, locktest.Kinds(lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Spin, lock.Permit))
 	})
 	t.Run("wake", func(t *testing.T) { testClusterWake(t, c) })

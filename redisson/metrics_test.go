@@ -183,7 +183,6 @@ func TestMetricsCountSubscriptions(t *testing.T) {
 // Each loss is counted once, with its reason, whoever finds it out first.
 func TestMetricsCountLosses(t *testing.T) {
 	t.Parallel()
-	const watchdog = time.Second
 	for _, tt := range []struct {
 		reason string
 		r      lock.Request
@@ -213,6 +212,10 @@ func TestMetricsCountLosses(t *testing.T) {
 			t.Parallel()
 			m := newMeters()
 			s := redistest.Start(t)
+			watchdog := time.Second
+			if tt.reason == "forced" { // which a message says, and not the next renewal
+				watchdog = 30 * time.Second
+			}
 			c := newClient(t, s, m.option, redisson.WatchdogTimeout(watchdog))
 			tt.r.Key = "k"
 			h := acquire(t.Context(), t, c, tt.r)

@@ -211,7 +211,7 @@ func TestRateAnswerLost(t *testing.T) {
 			p.CutReply("evalsha", 2)
 			must(t, true)(l.TrySetRate(ctx, redisson.Rate{Permits: 9, Interval: time.Hour}))
 			p.CutReply("evalsha", 2)
-			must(t, true)(l.TryAcquire(ctx, 2, 0))
+			must(t, true)(l.TryAcquire(ctx, 2, 10*time.Second))
 			must(t, int64(7))(l.AvailablePermits(ctx))
 		}
 		p.CutReply("evalsha", 1000)

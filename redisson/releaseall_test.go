@@ -199,7 +199,7 @@ func TestReleaseAllPassesOn(t *testing.T) {
 		}()
 		return got
 	}
-	for range 20 { // the first round loads the scripts, and in another one a waiter may just ask, or have come too late
+	for range 200 { // the first round loads the scripts, and in another one a waiter may just ask, or have come too late
 		a, b := acquire(t.Context(), t, c, lock.Request{Key: "a"}), acquire(t.Context(), t, c, lock.Request{Key: "b"})
 		nextA, nextB := waiter("a"), waiter("b")
 		eventually(t, "they listen", func() bool { return len(subscriptions(t, admin)) == 2 })

@@ -335,7 +335,7 @@ func TestHerdsElsewhere(t *testing.T) {
 		turns, longest, lost := herd(t, clients, lock.Exclusive, 2*time.Second, time.Millisecond, 2*time.Millisecond)
 		each := float64(count()-before) / float64(sum(turns))
 		t.Logf("%d acquisitions, %.2f scripts each, longest wait %v", sum(turns), each, longest)
-		if each > 4 || lost > 0 {
+		if each > 4 && sum(turns) > 100 || lost > 0 { // of fewer, most is what waiters ask by the clock
 			t.Errorf("an acquisition took %.2f scripts, and %d were lost", each, lost)
 		}
 		changed := make(chan struct{})
