@@ -170,7 +170,8 @@ func compareCounts(path string, all []counted) error {
 			was, is, by float64
 		}{
 			{"commands", before[i].Commands, now.Commands, growth + countedJobs[j].slack}, {"scripts", before[i].Scripts, now.Scripts, growth + countedJobs[j].slack},
-			{"round trips", before[i].Trips, now.Trips, growth + countedJobs[j].slack}, {"script time", before[i].Script, now.Script, mostScript},
+			// By the clock, with what the machine does for each key.
+			{"round trips", before[i].Trips, now.Trips, growth + countedJobs[j].slack + float64(countedJobs[j].job.Count)/1000}, {"script time", before[i].Script, now.Script, mostScript},
 		} {
 			if c.is > c.was*(1+c.by)+0.01 {
 				grown = append(grown, fmt.Errorf("%s: %.2f %s, where %s has %.2f", now.Name, c.is, c.what, path, c.was))
