@@ -212,7 +212,7 @@ func TestMetricsPage(t *testing.T) {
 	c, p := behind(t, redistest.Any(t), m.option, redisson.WatchdogTimeout(3*time.Second))
 	p.CutReply(naming("k"), 2)
 	h := acquire(t.Context(), t, c, lock.Request{Key: "k"})
-	_, _ = c.Acquire(t.Context(), lock.Request{Key: "k", Wait: 10 * time.Millisecond})
+	_, _ = c.Acquire(t.Context(), lock.Request{Key: "k", Wait: 500 * time.Millisecond}) // for long enough to be counted as one that waits
 	eventually(t, "it is renewed", func() bool { return m.points(t, "renewals")["result=ok"] > 0 })
 	check(t, second(c.Lock("k").ForceUnlock(t.Context())))
 	_ = awaitEnd(t, h.Context(), 10*time.Second)

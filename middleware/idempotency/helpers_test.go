@@ -110,8 +110,8 @@ func openWith(t *testing.T, store *spy, h http.HandlerFunc, declared []guard.Opt
 	s.Server = httptest.NewUnstartedServer(mux)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // panics
 	s.Start()
-	t.Cleanup(s.Close)
 	t.Cleanup(func() { s.locks.WantNothingHeld(t) })
+	t.Cleanup(s.Close) // comes first, and waits for the handlers
 	return s
 }
 
