@@ -80,7 +80,7 @@ func TestLateScriptShortensNoLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	c, p := behind(t, s)
-	rival, rdb := newClient(t, s), s.Client(t)
+	rival := newClient(t, s)
 	lates, innermost := map[string]*redistest.Late{}, map[string]lock.Hold{}
 	asked := map[string]lock.Request{}
 	schedule := func(script lateScript, kind lock.Kind, when string) {
@@ -117,17 +117,22 @@ func TestLateScriptShortensNoLease(t *testing.T) {
 		}
 	}
 	<-time.After(short + 200*time.Millisecond)
-	slow := 0
+	slow, twice := map[string]int{}, 0
 	for key, h := range innermost {
-		// After a cut, the client asks once a second whether its short lease is long again. On a busy machine it can be too late.
-		if h.Context().Err() != nil && rdb.PTTL(t.Context(), key).Val() > short {
-			slow++
+		// After a cut, the client asks once a second whether its short lease is long again. On a busy machine it can be too late, and its
+		// hold hears of that. Where neither of two was in time, it is not the machine.
+		if h.Context().Err() != nil {
+			name, _, _ := strings.Cut(key, " of ")
+			slow[fmt.Sprint(name, " of ", asked[key].Kind)]++
 			continue
 		}
 		expectSafe(t, key, h, rival, asked[key])
 	}
-	if slow > len(innermost)/4 {
-		t.Errorf("%d of %d holds have ended", slow, len(innermost))
+	for _, n := range slow {
+		twice += n / 2
+	}
+	if len(slow) > len(innermost)/4 || twice > 0 {
+		t.Errorf("of %d holds these have ended: %v", len(innermost), slow)
 	}
 }
 

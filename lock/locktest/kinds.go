@@ -116,8 +116,7 @@ var writing = []promise{
 
 	// The same, if it is the lease that ends the writing.
 	{"a writer that is lost leaves its reader among readers", func(s *scene) {
-		writer := s.acquire(s.Context(), s.own(lock.Request{Lease: lease}))
-		reader := s.acquire(context.WithoutCancel(writer.Context()), s.read(lock.Request{Wait: -1}))
+		writer, reader := s.beneath(s.own(lock.Request{}), s.read(lock.Request{Wait: -1}))
 		s.ends(writer, lock.ErrLost)
 		other := s.acquire(s.Context(), s.read(lock.Request{Wait: s.suite.patience}))
 		s.busy(s.Context())

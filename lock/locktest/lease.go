@@ -103,6 +103,20 @@ func (s *scene) inTime(f func(lease time.Duration) error) {
 	s.Fatal("a hold with a lease is always lost")
 }
 
+// beneath takes outer with a lease of its own, and r under it, whose context does not end with the outer one's.
+func (s *scene) beneath(outer, r lock.Request) (first, second lock.Hold) {
+	s.Helper()
+	s.inTime(func(lease time.Duration) (err error) {
+		outer.Lease = lease
+		first = s.acquire(s.Context(), outer)
+		if second, err = s.start(context.WithoutCancel(first.Context()), r).result(); err != nil {
+			s.releases(first, lock.ErrLost)
+		}
+		return err
+	})
+	return first, second
+}
+
 type keeper interface {
 	Keep(ctx context.Context, d time.Duration) error
 }
@@ -170,15 +184,12 @@ func (s *scene) pairs(longInner bool) (pairs []pair) {
 	for _, long := range []time.Duration{0, time.Minute} {
 		at := *s
 		at.key += ":" + long.String()
-		first, second := long, lease
+		p := pair{scene: &at}
 		if longInner {
-			first, second = lease, long
-		}
-		outer := at.acquire(s.Context(), at.own(lock.Request{Lease: first}))
-		inner := at.acquire(context.WithoutCancel(outer.Context()), at.own(lock.Request{Lease: second, Wait: -1}))
-		p := pair{scene: &at, short: inner, long: outer}
-		if longInner {
-			p.short, p.long = outer, inner
+			p.short, p.long = at.beneath(at.own(lock.Request{}), at.own(lock.Request{Lease: long, Wait: -1}))
+		} else {
+			p.long = at.acquire(s.Context(), at.own(lock.Request{Lease: long}))
+			p.short = at.acquire(context.WithoutCancel(p.long.Context()), at.own(lock.Request{Lease: lease, Wait: -1}))
 		}
 		pairs = append(pairs, p)
 	}
