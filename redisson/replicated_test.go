@@ -226,6 +226,58 @@ func total(t *testing.T, rdb *redis.Client) (commands, waits int) {
 	return commands, waits
 }
 
+// A master that is demoted while an Acquire waits for its replicas has confirmed nothing and refused nothing: the next master is asked.
+func TestDemotedBeforeReplicasConfirm(t *testing.T) {
+	t.Parallel()
+	p := newFollowed(t)
+	admin := p.master.Client(t)
+	c := onClient(t, p.master.Client(t), redisson.Timeout(30*time.Second), redisson.SyncReplicas(1, 20*time.Second))
+	p.replica.Pause(t)
+	got := make(chan error, 1)
+	go func() { got <- second(c.Acquire(t.Context(), lock.Request{Key: "k", Wait: time.Minute})) }()
+	time.Sleep(500 * time.Millisecond) // a quick question is over then, and the one that has time for replicas under way
+	eventually(t, "it waits for the replica", func() bool {
+		return strings.Contains(admin.Info(t.Context(), "clients").Val(), "blocked_clients:1")
+	})
+	check(t, admin.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+	check(t, admin.SlaveOf(t.Context(), "NO", "ONE").Err())
+	p.replica.Resume(t)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+// A master that was demoted after its replicas had not confirmed is not one that has none.
+func TestDemotedAfterReplicasDidNotConfirm(t *testing.T) {
+	t.Parallel()
+	for _, right := range []string{"+role", "-role"} { // without it, INFO is asked
+		t.Run(right, func(t *testing.T) {
+			t.Parallel()
+			p := newFollowed(t)
+			admin, front := p.master.Client(t), p.master.Front(t)
+			check(t, admin.Do(t.Context(), "acl", "setuser", "locker", "on", ">secret", "~*", "&*", "+@all", right).Err())
+			c := onClient(t, redis.NewClient(&redis.Options{Addr: front.Addr, Username: "locker", Password: "secret"}))
+			for range 3 { // until it knows how to ask
+				release(t, acquire(t.Context(), t, c, lock.Request{Key: "k", Wait: -1}))
+			}
+			p.replica.Pause(t)
+			late := front.KeepBackReply(naming("wait"), 0)
+			got := make(chan error, 1)
+			go func() { got <- second(c.Acquire(t.Context(), lock.Request{Key: "k"})) }()
+			late.Await(t)
+			eventually(t, "WAIT is over", func() bool {
+				return strings.Contains(admin.Info(t.Context(), "clients").Val(), "blocked_clients:0")
+			})
+			check(t, admin.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+			late.Deliver(t)
+			if err := <-got; err == nil {
+				t.Error("a master that is none any more gave a lock that nobody has confirmed")
+			}
+			p.replica.Resume(t)
+		})
+	}
+}
+
 // Who may ask neither ROLE nor INFO, or not WAIT, has locks as before, and one line of the log.
 func TestConfirmationWithoutTheRight(t *testing.T) {
 	t.Parallel()

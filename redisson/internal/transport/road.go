@@ -291,7 +291,7 @@ func (r *Road) confirms(l *lane) (online int, ask *single) {
 
 // counted applies the answer of a master about its replicas, and returns how many are online.
 func (r *Road) counted(l *lane, ask *single) int {
-	n, err := online(ask)
+	n, err := online(ask), ask.Err()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := &l.followers
@@ -319,18 +319,18 @@ func (r *Road) deniedLocked(l *lane, err error) {
 	}
 }
 
-// online reads how many replicas a master has online.
-func online(ask *single) (n int, err error) {
-	switch v := ask.Val().(type) {
-	case []any: // ROLE, which lists no others
-		if len(v) > 2 && v[0] == "master" {
-			list, _ := v[2].([]any)
-			n = len(list)
-		}
-	case string:
-		n = strings.Count(v, "state=online")
+// online reads how many replicas a master has online: -1 of what is no master any more.
+func online(ask *single) int {
+	role, asked := ask.Val().([]any)
+	if len(role) > 2 && role[0] == "master" { // ROLE lists no others
+		list, _ := role[2].([]any)
+		return len(list)
 	}
-	return n, ask.Err()
+	info, _ := ask.Val().(string)
+	if asked || strings.Contains(info, "role:slave") {
+		return -1
+	}
+	return strings.Count(info, "state=online")
 }
 
 // wait waits for replicas, for as long as leaves the asker the time to hear of it, also from a busy machine.
@@ -371,17 +371,12 @@ func (r *Road) confirm(t *trip, wait *single, calls []Call, answers []Answer) {
 
 // alone reports whether a master whose replicas have not confirmed has none any more, or the user may not ask for them.
 func (r *Road) alone(t *trip, err error) bool {
-	if err != nil {
-		refused := reply.IsReply(err) && reply.Classify(err).Refused
-		if refused {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.deniedLocked(t.lane, err)
-		}
-		return refused
-	}
+	denied := err != nil && reply.Classify(err).Refused
 	r.mu.Lock()
+	if denied {
+		r.deniedLocked(t.lane, err)
+	}
 	ask := single{redis.NewCmd(t, followersBy[t.lane.followers.denied]...)}
 	r.mu.Unlock()
-	return t.send(ask, t.via.Process) == nil && r.counted(t.lane, &ask) == 0
+	return denied || err == nil && t.send(ask, t.via.Process) == nil && r.counted(t.lane, &ask) == 0
 }
