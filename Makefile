@@ -15,8 +15,7 @@ help: ## list the targets
 # needs cgo. vet is told of it, too, or all that is imported would be compiled twice. redisson takes longest and begins first.
 test: ## vet and run all tests with the race detector; installs redis-server on Debian if it is missing
 	@sh tools/prepare.sh test
-	CGO_ENABLED=1 go vet -race ./...
-	CGO_ENABLED=1 go test -race -count=1 -parallel 12 -timeout 25m ./redisson ./...
+	CGO_ENABLED=1 go test -race -vet=all -count=1 -parallel 12 -timeout 25m ./redisson ./...
 
 test-modules: ## vet and test each module below the root, which have dependencies of their own
 	@sh tools/test-modules.sh

@@ -29,7 +29,7 @@ if [ $# -gt 0 ]; then # one module
 	exit $status
 fi
 
-modules() { find . -mindepth 2 -name go.mod -not -path './tools/*' -exec dirname {} \; | sort; }
+modules() { find . -mindepth 2 -name go.mod -not -path './tools/*' -exec dirname {} \; | sort -r; } # test takes longest
 alone='^\./\(benchmarks\|cmd/latchkey-vet\|faults\)$'
 modules | grep -v "$alone" | xargs -P 2 -n 1 sh tools/test-modules.sh
 modules | grep "$alone" | xargs -n 1 sh tools/test-modules.sh
