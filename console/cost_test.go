@@ -155,8 +155,8 @@ func TestCost(t *testing.T) {
 			}
 			begun := time.Now()
 			total, counts := asked(t, servers, func() { <-time.After(seconds * time.Second) })
-			took := time.Since(begun).Seconds() // on a busy machine, more than it was asked for
-			if float64(total) > 5*took || total > 0 && !tt.asks {
+			took := time.Since(begun).Seconds() // on a busy machine, more than it was asked for; a second's round may be under way
+			if float64(total) > 5*(took+1) || total > 0 && !tt.asks {
 				t.Errorf("%d questions in %.1f s: %s", total, took, counts)
 			}
 			if tt.asks && total == 0 {

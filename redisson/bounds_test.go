@@ -53,18 +53,18 @@ type operation struct {
 }
 
 // operations prepares one of each sort, all for names of their own.
-func operations(t *testing.T, c *redisson.Client) []operation {
+func operations(t *testing.T, s *redistest.Server, c *redisson.Client) []operation {
 	t.Helper()
-	ctx := t.Context()
+	ctx, direct := t.Context(), newClient(t, s) // which has more time
 	held := acquireSoon(ctx, t, c, lock.Request{Key: "held"})
 	writing := acquireSoon(ctx, t, c, lock.Request{Key: "written", Kind: lock.Write})
 	inner := acquireSoon(writing.Context(), t, c, lock.Request{Key: "written", Kind: lock.Write}) // others would not ask Redis
 	other := acquireSoon(ctx, t, c, lock.Request{Key: "other", Kind: lock.Read})
 	sem, permits, latch, rate := c.Semaphore("s"), c.PermitExpirableSemaphore("p"), c.CountDownLatch("l"), c.RateLimiter("r")
-	must(t, true)(permits.TrySetPermits(ctx, 2))
-	id := mustPermit(t, permits, time.Minute)
-	must(t, true)(latch.TrySetCount(ctx, 2))
-	must(t, true)(rate.TrySetRate(ctx, redisson.Rate{Permits: 9, Interval: time.Second}))
+	must(t, true)(direct.PermitExpirableSemaphore("p").TrySetPermits(ctx, 2))
+	id := mustPermit(t, direct.PermitExpirableSemaphore("p"), time.Minute)
+	must(t, true)(direct.CountDownLatch("l").TrySetCount(ctx, 2))
+	must(t, true)(direct.RateLimiter("r").TrySetRate(ctx, redisson.Rate{Permits: 9, Interval: time.Second}))
 	ops := []operation{
 		{"re-entry", held.Context(), func(ctx context.Context) error {
 			return second(c.Acquire(ctx, lock.Request{Key: "held", Wait: -1}))
@@ -124,10 +124,10 @@ func TestCallersLeaveASilentRedisWithTheirContext(t *testing.T) {
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
-			eachMode(t, 2*time.Second, func(t *testing.T, _ *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
+			eachMode(t, 2*time.Second, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
 				const after = 100 * time.Millisecond
 				todo := map[string]func() error{}
-				for _, op := range operations(t, c) {
+				for _, op := range operations(t, s, c) {
 					todo[op.name] = func() error {
 						ctx, stop := ending(op.base, after)
 						defer stop()
@@ -151,9 +151,9 @@ func TestCallersLeaveASilentRedisWithTheirContext(t *testing.T) {
 func TestCallersLeaveASilentRedisAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout = 700 * time.Millisecond
-	eachMode(t, timeout, func(t *testing.T, _ *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
+	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
 		todo := map[string]func() error{}
-		for _, op := range operations(t, c) {
+		for _, op := range operations(t, s, c) {
 			todo[op.name] = func() error { return op.do(op.base) }
 		}
 		l := c.Lock("unlocked")
@@ -315,7 +315,7 @@ func waitInVain(ctx context.Context, t *testing.T, s *redistest.Server, c *redis
 // Redis has said that the lock is busy, so that it is busy at the end of the wait, whether or not Redis says so again.
 func TestWaiterGetsBusyAlthoughRedisIsSilent(t *testing.T) {
 	t.Parallel()
-	const timeout, wait = 900 * time.Millisecond, 700 * time.Millisecond
+	const timeout, wait = 2900 * time.Millisecond, 2700 * time.Millisecond // so that all listen at once, also on a busy machine
 	eachMode(t, timeout, func(t *testing.T, s *redistest.Server, c *redisson.Client, p *redistest.Proxy) {
 		waiting := waitInVain(t.Context(), t, s, c, p, wait)
 		p.Freeze()
@@ -324,7 +324,7 @@ func TestWaiterGetsBusyAlthoughRedisIsSilent(t *testing.T) {
 				t.Errorf("%s = %v after %v, want ErrBusy after %v", o.name, o.err, o.took(), wait)
 			}
 		}
-	}, redisson.WatchdogTimeout(timeout)) // has a waiter ask each 300ms
+	}, redisson.WatchdogTimeout(timeout)) // has a waiter ask each third of it
 }
 
 func TestWaiterHearsOfTheOutageAfterTheTimeout(t *testing.T) {

@@ -189,15 +189,20 @@ func TestChangesAfterClose(t *testing.T) {
 				t.Errorf("release after Close = %v, want ErrLost", err)
 			}
 		}
-		if left := redissonKeys(t, s.Client(t)); !slices.Equal(left, []string{"l", "s"}) {
-			t.Errorf("keys %q are left after the releases", left)
-		}
+		rdb := s.Client(t) // a busy machine may answer after the 50 ms that a caller stays who has gone
+		eventually(t, "the keys of the holds go", func() bool { return slices.Equal(redissonKeys(t, rdb), []string{"l", "s"}) })
 		for _, ctx := range []context.Context{canceled(), t.Context()} {
-			check(t, c.Semaphore("s").Release(ctx, 1))
-			check(t, c.CountDownLatch("l").CountDown(ctx))
+			for _, err := range []error{c.Semaphore("s").Release(ctx, 1), c.CountDownLatch("l").CountDown(ctx)} {
+				if err != nil && (ctx.Err() == nil || !errors.Is(err, redisson.ErrClosed)) {
+					t.Error(err)
+				}
+			}
 		}
-		must(t, 7)(sem.AvailablePermits(t.Context()))
-		must(t, int64(3))(latch.Count(t.Context()))
+		eventually(t, "the changes are made", func() bool {
+			permits, _ := sem.AvailablePermits(t.Context())
+			count, _ := latch.Count(t.Context())
+			return permits == 7 && count == 3
+		})
 		p.Freeze()
 		for _, o := range callAll(t, 50*time.Millisecond+4*soon, p.Thaw, map[string]func() error{
 			"Release": func() error { return c.Semaphore("s").Release(canceled(), 1) },
