@@ -247,7 +247,7 @@ func TestPermitWaitEnds(t *testing.T) {
 func TestPermitAnswerLost(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
-		c, direct, p := brittle(t, change)
+		c, direct, p := brittle(t, change, time.Second)
 		s, ctx := newPermits(t, direct, 3), t.Context()
 		behind := c.PermitExpirableSemaphore("s")
 		p.CutReply("evalsha", 2)

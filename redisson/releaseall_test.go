@@ -203,8 +203,11 @@ func TestReleaseAllPassesOn(t *testing.T) {
 		a, b := acquire(t.Context(), t, c, lock.Request{Key: "a"}), acquire(t.Context(), t, c, lock.Request{Key: "b"})
 		nextA, nextB := waiter("a"), waiter("b")
 		eventually(t, "they listen", func() bool { return len(subscriptions(t, admin)) == 2 })
-		time.Sleep(10 * time.Millisecond)
-		before, _ := commands(t, admin)
+		before := -1
+		for n, _ := commands(t, admin); n != before; n, _ = commands(t, admin) { // until they have asked for the last time
+			before = n
+			time.Sleep(10 * time.Millisecond)
+		}
 		check(t, c.ReleaseAll(t.Context(), []lock.Hold{b, a}))
 		heirs := []lock.Hold{<-nextA, <-nextB}
 		after, _ := commands(t, admin)

@@ -16,11 +16,11 @@ import (
 )
 
 // brittle returns a client behind a proxy, with the scripts of semaphores loaded, and one before it.
-func brittle(t *testing.T, change func(*redis.Options)) (behind, direct *redisson.Client, p *redistest.Proxy) {
+func brittle(t *testing.T, change func(*redis.Options), timeout time.Duration) (behind, direct *redisson.Client, p *redistest.Proxy) {
 	t.Helper()
 	srv := redistest.Any(t)
 	p = srv.Front(t)
-	behind = onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second))
+	behind = onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(timeout))
 	direct = newClient(t, srv)
 	s, x := behind.Semaphore("warm"), behind.PermitExpirableSemaphore("warmer")
 	must(t, true)(s.TrySetPermits(t.Context(), 1))
@@ -39,7 +39,7 @@ func brittle(t *testing.T, change func(*redis.Options)) (behind, direct *redisso
 func TestSemaphoreAnswerLost(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
-		c, _, p := brittle(t, change)
+		c, _, p := brittle(t, change, 10*time.Second)
 		s, ctx := c.Semaphore("s"), t.Context()
 		for _, tt := range []struct {
 			name string
@@ -76,7 +76,7 @@ func btoi(b bool) int {
 func TestSemaphoreAcquireInDoubtLeavesNothing(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
-		c, direct, p := brittle(t, change)
+		c, direct, p := brittle(t, change, time.Second)
 		s := newSemaphore(t, direct, 3)
 		p.CutReply("evalsha", 1000)
 		if err := c.Semaphore("s").Acquire(t.Context(), 2); err == nil {
@@ -97,7 +97,7 @@ func TestSemaphoreAcquireInDoubtLeavesNothing(t *testing.T) {
 func TestSemaphoreReleaseInDoubt(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
-		c, direct, p := brittle(t, change)
+		c, direct, p := brittle(t, change, time.Second)
 		s := newSemaphore(t, direct, 0)
 		p.CutReply("evalsha", 1000)
 		if err := c.Semaphore("s").Release(t.Context(), 2); !errors.Is(err, redisson.ErrPending) {
@@ -121,7 +121,7 @@ func TestSemaphoreReleaseInDoubt(t *testing.T) {
 func TestSemaphoreCallerGoneBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
-		c, direct, p := brittle(t, change)
+		c, direct, p := brittle(t, change, time.Second)
 		s := newSemaphore(t, direct, 3)
 		check(t, direct.PermitExpirableSemaphore("three").SetPermits(t.Context(), 3))
 		p.Freeze()
