@@ -12,7 +12,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The results are not taken from go's cache, which does not know the Redis that the tests talk to. The race detector
-# needs cgo. vet is told of it, too, or all that is imported would be compiled twice. redisson takes longest and begins first.
+# needs cgo. go vet by itself would read all that is imported twice. redisson takes longest and begins first.
 test: ## vet and run all tests with the race detector; installs redis-server on Debian if it is missing
 	@sh tools/prepare.sh test
 	CGO_ENABLED=1 go test -race -vet=all -count=1 -parallel 12 -timeout 25m ./redisson ./...
