@@ -113,7 +113,7 @@ func TestDemotedMasterKeepsItsConnections(t *testing.T) {
 	for _, connections := range []int{10, 60, 160} {
 		t.Run(fmt.Sprint(connections), func(t *testing.T) {
 			t.Parallel()
-			p := newPair(t, connections, redisson.WatchdogTimeout(3*time.Second), redisson.Timeout(time.Second))
+			p := newPair(t, connections, redisson.WatchdogTimeout(3*time.Second), redisson.Timeout(time.Second), redisson.SyncReplicas(0, 0))
 			held := acquired(t, p.Client, lock.Request{Key: "held"})
 			p.fill(t, connections)
 			p.failover(t)

@@ -205,7 +205,7 @@ func TestRateAnswerLost(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		srv := redistest.Any(t)
 		ctx, p := t.Context(), srv.Front(t)
-		l := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second)).RateLimiter("r")
+		l := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(3*time.Second)).RateLimiter("r")
 		for range 2 { // the first time loads the scripts
 			check(t, second(l.Delete(ctx)))
 			p.CutReply("evalsha", 2)
@@ -219,7 +219,7 @@ func TestRateAnswerLost(t *testing.T) {
 			t.Error("Acquire succeeded without an answer")
 		}
 		p.CutReply("", 0)
-		within(t, 5*time.Second, "the permits are back", func() bool { n, err := l.AvailablePermits(ctx); return n == 7 && err == nil })
+		within(t, 15*time.Second, "the permits are back", func() bool { n, err := l.AvailablePermits(ctx); return n == 7 && err == nil })
 	})
 }
 
