@@ -172,9 +172,16 @@ func TestQuestionsOutlastAMoveOfTheirSlot(t *testing.T) {
 
 	for _, o := range callAll(t, time.Minute, func() {}, map[string]func() error{
 		"PermitExpirableSemaphore.AvailablePermits": func() error { return second(taken.AvailablePermits(ctx)) },
-		"PermitExpirableSemaphore.UpdateLease":      func() error { return taken.UpdateLease(ctx, id, time.Hour) },
-		"Semaphore.AvailablePermits":                func() error { return second(sem.AvailablePermits(ctx)) },
-		"CountDownLatch.Count":                      func() error { return second(latch.Count(ctx)) },
+		"PermitExpirableSemaphore.UpdateLease": func() (err error) {
+			for range 5 { // one without an answer on a busy machine needs a receipt, which has to wait
+				if err = taken.UpdateLease(ctx, id, time.Hour); !errors.Is(err, redisson.ErrPending) {
+					break
+				}
+			}
+			return err
+		},
+		"Semaphore.AvailablePermits": func() error { return second(sem.AvailablePermits(ctx)) },
+		"CountDownLatch.Count":       func() error { return second(latch.Count(ctx)) },
 	}) {
 		if o.err != nil {
 			t.Errorf("%s while the slot is open: %v", o.name, o.err)

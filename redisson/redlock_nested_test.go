@@ -17,7 +17,7 @@ type redTrio struct {
 	last    *redistest.Proxy
 }
 
-func newRedTrio(tb testing.TB) redTrio {
+func newRedTrio(tb testing.TB, opts ...redisson.Option) redTrio {
 	tb.Helper()
 	var r redTrio
 	for i := range 3 {
@@ -27,7 +27,7 @@ func newRedTrio(tb testing.TB) redTrio {
 			r.last = s.Front(tb)
 			change = func(o *redis.Options) { o.Addr = r.last.Addr }
 		}
-		r.servers, r.clients = append(r.servers, s), append(r.clients, onClient(tb, s.Client(tb, impatient, change)))
+		r.servers, r.clients = append(r.servers, s), append(r.clients, onClient(tb, s.Client(tb, impatient, change), opts...))
 	}
 	return r
 }

@@ -29,7 +29,7 @@ func redLockOf(tb testing.TB, clients []*redisson.Client, f func(*redisson.Clien
 // clients' timeout.
 func TestRedLockThatIsRefusedFailsAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRedTrio(t)
+	r := newRedTrio(t, redisson.Timeout(20*time.Second))
 	for _, s := range r.servers[:2] {
 		s.Client(t).Set(t.Context(), "text", "of somebody else", 0)
 	}
@@ -48,7 +48,7 @@ func TestRedLockThatIsRefusedFailsAtOnce(t *testing.T) {
 		{"not re-entrant", inside, func(c *redisson.Client) redisson.Member { return c.NonReentrantLock("once") }, lock.ErrUnsupported},
 	} {
 		l := redLockOf(t, r.clients, c.of)
-		expectSoon(t, c.name, time.Second, func() {
+		expectSoon(t, c.name, 5*time.Second, func() {
 			if _, err := l.Lock(c.under); err == nil || !errors.Is(err, c.want) && c.want != nil {
 				t.Errorf("%s: Lock = %v, want %v", c.name, err, c.want)
 			}

@@ -247,6 +247,43 @@ func TestDemotedBeforeReplicasConfirm(t *testing.T) {
 	}
 }
 
+// In a cluster, the map of the slots leads to the next master.
+func TestMasterEndsInAClusterBeforeReplicasConfirm(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, cl *redistest.Cluster, i int){
+		"demoted": func(t *testing.T, cl *redistest.Cluster, i int) { cl.Failover(t, i) },
+		"killed":  func(t *testing.T, cl *redistest.Cluster, i int) { cl.Masters[i].Kill(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cl := redistest.StartCluster(t, 1)
+			i, _ := cl.Owner(t, "k")
+			master, slow := cl.Masters[i], []*redistest.Node{cl.Replicas[(i+1)%3], cl.Replicas[(i+2)%3]}
+			for _, n := range slow {
+				n.Do(t, "cluster", "replicate", master.ID)
+			}
+			eventually(t, "three replicas are online", func() bool {
+				return strings.Count(master.Admin.Info(t.Context(), "replication").Val(), "state=online") == 3
+			})
+			c := member(t, cl, redisson.Timeout(30*time.Second), redisson.SyncReplicas(2, 20*time.Second))
+			slow[0].Pause(t)
+			slow[1].Pause(t)
+			got := make(chan error, 1)
+			go func() { got <- second(c.Acquire(t.Context(), lock.Request{Key: "k", Wait: time.Minute})) }()
+			time.Sleep(500 * time.Millisecond) // as above
+			eventually(t, "it waits for replicas", func() bool {
+				return strings.Contains(master.Admin.Info(t.Context(), "clients").Val(), "blocked_clients:1")
+			})
+			end(t, cl, i)
+			slow[0].Resume(t)
+			slow[1].Resume(t)
+			if err := <-got; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // A master that was demoted after its replicas had not confirmed is not one that has none.
 func TestDemotedAfterReplicasDidNotConfirm(t *testing.T) {
 	t.Parallel()
@@ -268,12 +305,15 @@ func TestDemotedAfterReplicasDidNotConfirm(t *testing.T) {
 			eventually(t, "WAIT is over", func() bool {
 				return strings.Contains(admin.Info(t.Context(), "clients").Val(), "blocked_clients:0")
 			})
+			p.replica.Kill(t)
+			eventually(t, "the replica is gone", func() bool {
+				return strings.Contains(admin.Info(t.Context(), "replication").Val(), "connected_slaves:0")
+			})
 			check(t, admin.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
 			late.Deliver(t)
 			if err := <-got; err == nil {
 				t.Error("a master that is none any more gave a lock that nobody has confirmed")
 			}
-			p.replica.Resume(t)
 		})
 	}
 }

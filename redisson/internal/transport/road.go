@@ -362,10 +362,12 @@ func (r *Road) confirm(t *trip, wait *single, calls []Call, answers []Answer) {
 		return
 	}
 	if err == nil {
-		err = fmt.Errorf("%d of %d within %v ms", got, max(1, r.Replicas.Count), wait.Args()[2])
+		err = fmt.Errorf("%w: %d of %d within %v ms", ErrNotReplicated, got, max(1, r.Replicas.Count), wait.Args()[2])
+	} else if !(Answer{Err: err}).elsewhere() { // a master that was demoted, or died, has not said it: the next one is asked
+		err = fmt.Errorf("%w: %w", ErrNotReplicated, err)
 	}
 	for _, i := range taken {
-		answers[i].Err, answers[i].Doubts = fmt.Errorf("%w: %w", ErrNotReplicated, err), 1
+		answers[i].Err, answers[i].Doubts = err, 1
 	}
 }
 
