@@ -32,7 +32,7 @@ var said = []struct {
 	texts string
 	class Class
 }{
-	{"READONLY|MASTERDOWN|LOADING|UNBLOCKED", Class{Type: "not_ready", Repeat: true, Elsewhere: true}}, // the last to WAIT, as the master was demoted
+	{"READONLY|MASTERDOWN|LOADING|UNBLOCKED", Class{Type: "not_ready", Repeat: true, Elsewhere: true}}, // the last is to WAIT, after a script that has run: the master was demoted
 	{"NOREPLICAS", Class{Type: "no_replicas", Repeat: true, Elsewhere: true}},
 	{"TRYAGAIN|ASK", Class{Type: "not_ready", Repeat: true, Apart: true}},
 	{"CLUSTERDOWN|BUSY|max number of clients", Class{Type: "not_ready", Repeat: true}},
