@@ -84,7 +84,7 @@ func (d *declarations) bodyOf(e ast.Expr) *ast.BlockStmt {
 			return d.bodyOf(e.Args[0])
 		}
 	case *ast.Ident, *ast.SelectorExpr:
-		return d.bodies[d.object(e.(ast.Expr))]
+		return d.bodies[d.object(e)]
 	}
 	return nil
 }
