@@ -34,7 +34,7 @@ func newFollowed(t *testing.T) *followed {
 func (p *followed) follow(t *testing.T) {
 	t.Helper()
 	host, port, _ := strings.Cut(p.link.Addr, ":")
-	if err := p.replica.Client(t).SlaveOf(t.Context(), host, port).Err(); err != nil {
+	if err := p.replica.Client(t).ReplicaOf(t.Context(), host, port).Err(); err != nil {
 		t.Fatal(err)
 	}
 	rdb := p.master.Client(t)
@@ -98,7 +98,7 @@ func (p *followed) failover(t *testing.T, key string, behind time.Duration, opts
 	all.Go(func() { hold, _ = a.Acquire(t.Context(), lock.Request{Key: key, Wait: time.Second}) })
 	time.Sleep(rand.N(3 * usual))
 	p.master.Kill(t)
-	if err := p.replica.Client(t).SlaveOf(t.Context(), "no", "one").Err(); err != nil {
+	if err := p.replica.Client(t).ReplicaOf(t.Context(), "no", "one").Err(); err != nil {
 		t.Fatal(err)
 	}
 	other, err := b.Acquire(t.Context(), lock.Request{Key: key})
@@ -239,8 +239,8 @@ func TestDemotedBeforeReplicasConfirm(t *testing.T) {
 	eventually(t, "it waits for the replica", func() bool {
 		return strings.Contains(admin.Info(t.Context(), "clients").Val(), "blocked_clients:1")
 	})
-	check(t, admin.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
-	check(t, admin.SlaveOf(t.Context(), "NO", "ONE").Err())
+	check(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
+	check(t, admin.ReplicaOf(t.Context(), "NO", "ONE").Err())
 	p.replica.Resume(t)
 	if err := <-got; err != nil {
 		t.Error(err)
@@ -309,7 +309,7 @@ func TestDemotedAfterReplicasDidNotConfirm(t *testing.T) {
 			eventually(t, "the replica is gone", func() bool {
 				return strings.Contains(admin.Info(t.Context(), "replication").Val(), "connected_slaves:0")
 			})
-			check(t, admin.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+			check(t, admin.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 			late.Deliver(t)
 			if err := <-got; err == nil {
 				t.Error("a master that is none any more gave a lock that nobody has confirmed")

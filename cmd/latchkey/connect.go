@@ -72,12 +72,12 @@ func (a *app) open(opts ...redisson.Option) (c *redisson.Client, done func(), er
 // dial makes a client of Redis.
 func (a *app) dial() (redis.UniversalClient, error) {
 	text, from := a.address()
-	config, err := a.secrets.tls()
+	config, err := a.tls()
 	if err != nil {
 		return nil, err
 	}
 	u, _ := url.Parse(text)
-	rdb, err := reply.Dialling{Timeout: a.timeout, Name: "latchkey", TLS: config, Credentials: a.secrets.credentials(u)}.Client(text)
+	rdb, err := reply.Dialling{Timeout: a.timeout, Name: "latchkey", TLS: config, Credentials: a.credentials(u)}.Client(text)
 	if err != nil {
 		return nil, usage("%s: %w", from, err)
 	}

@@ -100,7 +100,7 @@ func (a *app) hint() string {
 	case said != "" && said[0] != alert:
 		return "this is no Redis: it says " + safe.Cut(strings.TrimSpace(said), 60)
 	}
-	config, err := a.secrets.tls()
+	config, err := a.tls()
 	if err != nil {
 		return ""
 	}

@@ -119,37 +119,40 @@ func describe(w io.Writer, o redisson.Object) {
 }
 
 func describeHolder(h redisson.Holder) string {
-	text := called(h.ID, h.Who)
+	parts := []string{called(h.ID, h.Who)}
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if h.Who != (redisson.Identity{}) {
-		text += fmt.Sprintf(", version %s, up since %s, %s", safe.Cut(h.Who.Version, 40), h.Who.Since.Format(time.RFC3339), safe.Cut(h.ID, 60))
+		add("version %s, up since %s, %s", safe.Cut(h.Who.Version, 40), h.Who.Since.Format(time.RFC3339), safe.Cut(h.ID, 60))
 	}
 	if a := h.About; a != nil {
 		if a.For != "" {
-			text += ", by " + safe.Cut(a.For, 200)
+			add("by %s", safe.Cut(a.For, 200))
 		}
 		if !a.Since.IsZero() {
-			text += ", has it since " + a.Since.Format(time.RFC3339)
+			add("has it since %s", a.Since.Format(time.RFC3339))
 		}
 		if a.Trace != "" {
-			text += ", trace " + safe.Cut(a.Trace, 40)
+			add("trace %s", safe.Cut(a.Trace, 40))
 		}
 		for _, key := range a.Waits {
-			text += ", waits for " + safe.Cut(key, 200)
+			add("waits for %s", safe.Cut(key, 200))
 		}
 	}
 	if sign, _ := console.Sign(&h, time.Now()); sign != "" {
-		text += ", " + sign
+		add("%s", sign)
 	}
 	if h.Write {
-		text += ", writes"
+		add("writes")
 	}
 	if h.Count > 1 {
-		text += fmt.Sprintf(", %d holds", h.Count)
+		add("%d holds", h.Count)
 	}
 	if h.Lease < 0 {
-		return text + ", without an end"
+		add("without an end")
+	} else {
+		add("for %s", rest(h.Lease))
 	}
-	return text + ", for " + rest(h.Lease)
+	return strings.Join(parts, ", ")
 }
 
 // completeKeys offers the keys of locks to a shell, as far as they come at once.

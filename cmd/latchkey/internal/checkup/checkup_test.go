@@ -78,7 +78,7 @@ func TestReplica(t *testing.T) {
 	if got := look(t, master.Client(t), "k"); strings.Contains(got, "failover") {
 		t.Errorf("of a server that was never a replica it says:\n%s", got)
 	}
-	if err := rdb.SlaveOf(t.Context(), "no", "one").Err(); err != nil {
+	if err := rdb.ReplicaOf(t.Context(), "no", "one").Err(); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, look(t, rdb, "k"), "ok | failover | this server was promoted since it started")
