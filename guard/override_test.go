@@ -150,7 +150,7 @@ func TestOverrideUnderCalls(t *testing.T) {
 	alone, first, second := declare("alone"), declare("first"), declare("second")
 	running := make(map[string]int)
 	var mu sync.Mutex
-	work := func(ctx context.Context, o Order) (string, error) {
+	work := func(ctx context.Context, _ Order) (string, error) {
 		h, _ := guard.HoldFrom(ctx)
 		mu.Lock()
 		running[h.Name()]++

@@ -69,14 +69,15 @@ var levelText = regexp.MustCompile(`^\s*([1-9]\d{0,8}|\.+})\s+of\s+(.*\S)\s*$`)
 // with blanks around each part. A comma in a hole separates nothing, so #{","} is a comma of the template.
 func splitLevels(text string) (levels []level, err error) {
 	bare := bareText(text)
-	for start, end := 0, 0; err == nil && start <= len(text); start = end + 1 {
-		end = start + strings.IndexByte(bare[start:]+",", ',')
+	for start := 0; err == nil && start <= len(text); {
+		end := start + strings.IndexByte(bare[start:]+",", ',')
 		part, m := text[start:end], levelText.FindStringSubmatchIndex(bare[start:end])
 		if m == nil || len(levels) == 2 {
 			return nil, fmt.Errorf(`bad level %q, want one or two as in "20 of all" or "#{req.X} of all", and a comma in a key as #{","}`, part)
 		}
 		levels = append(levels, level{part[m[2]:m[3]], part[m[4]:m[5]]})
 		err = cmp.Or(keyexpr.Check(part[m[2]:m[3]]), keyexpr.Check(part[m[4]:m[5]]))
+		start = end + 1
 	}
 	return levels, err
 }

@@ -117,11 +117,11 @@ func (d *declared) field(f reflect.StructField) (err error) {
 
 // key is the template of a request type with marked fields: "<name>:#{req.A}:#{req.B}".
 func (d *declared) key(name string) string {
-	key := strings.ReplaceAll(name, "#{", "##{")
+	parts := []string{strings.ReplaceAll(name, "#{", "##{")}
 	for _, part := range d.keyParts {
-		key += fmt.Sprintf(":#{%s.%s}", requestRoot, part)
+		parts = append(parts, "#{"+requestRoot+"."+part+"}")
 	}
-	return key
+	return strings.Join(parts, ":")
 }
 
 // structType returns t, or its element type for a pointer, if that is a struct, and else nil, as for a function that

@@ -164,9 +164,8 @@ func playStack(t *testing.T, rnd *rand.Rand, l, others lock.Locker) (seen []stri
 		}
 		o := Order{ID: []string{"1", "2", ""}[rnd.IntN(3)], Items: [][]string{{"a", "b"}, {"b", "c", "d"}, {"a"}}[rnd.IntN(3)], Free: rnd.IntN(2) == 0}
 		got, err := f(context.Background(), o)
-		var e *guard.Error
 		text := fmt.Sprint(err)
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*guard.Error](err); ok {
 			text = fmt.Sprint(e.Guard, e.Err)
 		}
 		seen = append(seen, fmt.Sprintf("%v: %q, %s", o, got, text))

@@ -24,7 +24,7 @@ func stream(m *rules.Bound, srv any, s grpc.ServerStream, next grpc.StreamHandle
 	skipped, err := c.Run(func(ctx context.Context) error {
 		held.ctx = ctx
 		stop := held.watch()
-		defer stop()
+		defer func() { _ = stop() }()
 		err := next(srv, held)
 		if told := stop(); err == nil && errors.Is(told, lock.ErrReplaced) {
 			return told // so that no client hears that it went well

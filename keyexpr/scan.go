@@ -122,7 +122,7 @@ func holeEnd(text string, open int) (int, error) {
 			return 0, errAt(text, open-1, "the hole is not closed by }: %s", fault.Message)
 		case fault != nil:
 			return 0, errAt(text, open+1+byteOffset(rest, fault.From), "not an expression: %s", fault.Message)
-		case err == io.EOF || token.Kind == lexer.EOF:
+		case errors.Is(err, io.EOF) || token.Kind == lexer.EOF:
 			if len(stack) > 1 {
 				return 0, errAt(text, top, "%q is not closed", text[top])
 			}

@@ -164,7 +164,7 @@ func (w world) keys(t *testing.T, tmpl *Template) ([]string, error) {
 		t.Errorf("%s: AppendKeys = %q, %v, and Expand %q", tmpl, again, err2, keys)
 	}
 	if roots := tmpl.Roots(); len(roots) == 1 {
-		expandOf(t, tmpl, w.facts[roots[0]])
+		_, _ = expandOf(t, tmpl, w.facts[roots[0]])
 	}
 	for _, key := range keys {
 		_, ok := tmpl.Match(key)

@@ -79,7 +79,7 @@ func (f *facts) read(most int64) error {
 	switch ctx := f.r.Context(); {
 	case ctx.Err() != nil:
 		f.unread = fmt.Errorf("middleware: reading the body: %w: %w", ctx.Err(), context.Cause(ctx))
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		f.whole = true
 	case err != nil:
 		f.unread = unusable(err)

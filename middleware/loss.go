@@ -47,7 +47,7 @@ func further(w http.ResponseWriter) (next http.ResponseWriter) {
 	}
 	if v := reflect.Indirect(reflect.ValueOf(w)); v.Kind() == reflect.Struct {
 		if field := v.FieldByName("ResponseWriter"); field.IsValid() && field.CanInterface() {
-			next, _ = field.Interface().(http.ResponseWriter)
+			next, _ = reflect.TypeAssert[http.ResponseWriter](field)
 		}
 	}
 	return next

@@ -253,7 +253,7 @@ func (x *exchange) run() {
 	}
 	_, err := x.facts.plan.runner.RunOr(r.Context(), x.facts.root, x.pass, instead)
 	switch {
-	case err != nil && err == out.failure: // whoever it is returned to answers
+	case err != nil && err == out.failure: //nolint:errorlint // the same; whoever it is returned to answers
 	case err != nil:
 		x.fail(out, r, err)
 	case out.stop == nil: // no handler was called

@@ -43,7 +43,7 @@ func TestLimitAndLeaseOfRequests(t *testing.T) {
 	} {
 		slots = tt.slots
 		w := httptest.NewRecorder()
-		mux.ServeHTTP(w, httptest.NewRequest("POST", "/reports/7", strings.NewReader(tt.body)))
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/reports/7", strings.NewReader(tt.body)))
 		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.fact) || strings.Contains(w.Body.String(), "30") {
 			t.Errorf("%d slots, %s: %d %s, want %d with %s", tt.slots, tt.body, w.Code, w.Body, tt.status, tt.fact)
 		}
@@ -70,7 +70,7 @@ func TestLimitInOtherLetters(t *testing.T) {
 	mux.Handle("POST /reports/{id}", guard.Must(middleware.New(g))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	for body, status := range map[string]int{`{}`: 200, `{"slots": 3}`: 200, `{"SLOTS": 1}`: 400} {
 		w := httptest.NewRecorder()
-		mux.ServeHTTP(w, httptest.NewRequest("POST", "/reports/7", strings.NewReader(body)))
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/reports/7", strings.NewReader(body)))
 		if w.Code != status {
 			t.Errorf("%s: %d, want %d", body, w.Code, status)
 		}

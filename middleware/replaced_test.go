@@ -61,6 +61,7 @@ func TestReadsEndForANewerRequest(t *testing.T) {
 		if err := <-ended; !errors.Is(err, guard.ErrReplaced) {
 			t.Errorf("%s: the older handler reads %v, want ErrReplaced", tt.name, err)
 		}
+		newer.Body.Close()
 		answer, err := io.ReadAll(older)
 		if err != nil || !strings.HasPrefix(string(answer), tt.answer) {
 			t.Errorf("%s: the older client gets %q, %v, want %q", tt.name, answer, err, tt.answer)

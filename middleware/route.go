@@ -42,7 +42,8 @@ func (f *facts) route() (string, error) {
 // and gin with UseRawPath. Nobody can tell a value that was unescaped from one that was not, so that all escapes go: one path has
 // one key, however it is spelt.
 func (f *facts) pathValue(name string) (string, bool, error) {
-	v, ok := "", false
+	var v string
+	var ok bool
 	if f.vars != nil {
 		v, ok = f.vars(f.r)[name]
 	} else {

@@ -132,7 +132,7 @@ func (w *writer) WriteHeader(status int) {
 	case w.phase == ended:
 		w.ResponseWriter.WriteHeader(status)
 	}
-	h := w.ResponseWriter.Header()
+	h := w.Header()
 	w.header = h.Clone() // what a handler changes later are trailers
 	if n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
 		w.length = n
@@ -231,7 +231,7 @@ func (w *writer) open(p []byte) (n int, err error) {
 // send passes on what was held back, and p. It returns how much of p that is. As a handler does it, a status that is not said comes with
 // the first bytes: middleware further out may decide by these.
 func (w *writer) send(p []byte) (n int, err error) {
-	h := w.ResponseWriter.Header()
+	h := w.Header()
 	var later http.Header
 	trails := !maps.EqualFunc(h, w.header, slices.Equal)
 	if trails {
@@ -259,7 +259,7 @@ func (w *writer) send(p []byte) (n int, err error) {
 	}
 	if trails {
 		w.sendHeader()
-		replace(w.ResponseWriter.Header(), later)
+		replace(w.Header(), later)
 	}
 	return n, err
 }
@@ -330,7 +330,7 @@ func (w *writer) discard() bool {
 		return false
 	}
 	if w.before != nil {
-		replace(w.ResponseWriter.Header(), w.before)
+		replace(w.Header(), w.before)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

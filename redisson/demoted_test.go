@@ -32,7 +32,7 @@ func newPair(t *testing.T, connections int, opts ...redisson.Option) *pair {
 	p.Proxy = p.old.Front(t)
 	p.rdb = redis.NewClient(&redis.Options{Addr: p.Addr, PoolSize: connections, ContextTimeoutEnabled: true, MaxRetries: -1})
 	t.Cleanup(func() { p.rdb.Close() })
-	c, err := redisson.New(p.rdb, append(opts, p.meters.option)...)
+	c, err := redisson.New(p.rdb, append(opts, p.option)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestBrokenConnectionsAreNoOutage(t *testing.T) {
 		}
 	})
 	p := &pair{rdb: rdb, meters: newMeters()}
-	c := onClient(t, rdb, p.meters.option)
+	c := onClient(t, rdb, p.option)
 	h := acquire(t.Context(), t, c, lock.Request{Key: "held"})
 	p.fill(t, connections)
 	check(t, s.Client(t).Do(t.Context(), "client", "kill", "type", "normal").Err())

@@ -161,8 +161,8 @@ func (in *lookup) learn(objects []Object) {
 		switch who, known := in.who[*client]; {
 		case h != nil && (!known || who.Describes):
 			unknown[*client] = append(unknown[*client], h)
-		case !known:
-			unknown[*client] = unknown[*client]
+		case !known && unknown[*client] == nil:
+			unknown[*client] = nil // a key of the map
 		}
 	})
 	for _, ids := range pubsub.ByMaster(in.c.topology, slices.Sorted(maps.Keys(unknown)), clientName) {

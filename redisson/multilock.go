@@ -130,9 +130,8 @@ func (m *MultiLock) acquire(ctx context.Context, r lock.Request) (*attempt, erro
 		if r.Lease > 0 {
 			try.patience = min(try.patience, r.Lease/10)
 		}
-		stuck, err := try.take(locks, alone)
+		stuck, err := try.take(m.key, locks, alone)
 		if err == nil {
-			try.ctx = context.WithValue(try.ctx, m.key, try)
 			return try, nil
 		}
 		withdraw(ctx, try.parts)
@@ -166,8 +165,9 @@ func (a *attempt) Context() context.Context { return a.ctx }
 // take takes locks, and returns the one that it could not take, with the reason; it holds those before it. It takes all
 // free ones together. With an alone of 1, it first waits for the first lock without holding anything. That lock may be
 // out of order, and then take waits only for a moment for those that belong before it. So only a caller that keeps to
-// the order waits for long while holding something, and many contenders do not go on giving up for each other.
-func (a *attempt) take(locks []*Lock, alone int) (stuck *Lock, err error) {
+// the order waits for long while holding something, and many contenders do not go on giving up for each other. The last
+// context leads to a by key.
+func (a *attempt) take(key multiKey, locks []*Lock, alone int) (stuck *Lock, err error) {
 	defer func() {
 		for _, leave := range a.leave {
 			leave()
@@ -192,6 +192,7 @@ func (a *attempt) take(locks []*Lock, alone int) (stuck *Lock, err error) {
 			end = transport.Earlier(a.deadline, time.Now().Add(a.patience))
 		}
 	}
+	a.ctx = context.WithValue(a.ctx, key, a)
 	return nil, nil
 }
 
@@ -205,7 +206,7 @@ func (a *attempt) reserve(locks []*Lock, wait time.Duration) (stuck *Lock, err e
 	for _, l := range locks {
 		if rs := requests[l.c]; len(rs) > 1 {
 			ctx, _, leave, err := l.c.Reserve(a.ctx, rs)
-			a.ctx, a.leave = ctx, append(a.leave, leave)
+			a.ctx, a.leave = ctx, append(a.leave, leave) //nolint:fatcontext // one for each client
 			if err != nil {
 				return l, err
 			}

@@ -30,7 +30,8 @@ func TestReservedLateIsBusyInTime(t *testing.T) {
 	if err := m.Unlock(held); err != nil {
 		t.Fatal(err)
 	}
-	defer mustAcquire(t.Context(), t, clientOn(t, s.Client(t)), lock.Request{Key: "a"}).Release(t.Context())
+	other := mustAcquire(t.Context(), t, clientOn(t, s.Client(t)), lock.Request{Key: "a"})
+	defer func() { _ = other.Release(t.Context()) }()
 	const wait, slack = 250 * time.Millisecond, 150 * time.Millisecond
 	late, never := p.KeepBackReply(reserve.SHA, 0), p.KeepBackSilently(lockAcquire.SHA, 0)
 	start, took := time.Now(), make(chan time.Duration)

@@ -2,6 +2,7 @@ package redisson
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -63,9 +64,9 @@ func (c *Client) waitCall(w *waiter, cl call) call {
 	if id.kind == lock.Permit {
 		cl.Script, holders = permitWait, 3*w.at+2
 	}
-	cl.Keys = append(cl.Keys[:len(cl.Keys):len(cl.Keys)], wakeName(id.name))
+	cl.Keys = append(slices.Clip(cl.Keys), wakeName(id.name))
 	longest := max(c.registry.timeout/3, time.Duration(s.waiting)*placeTime)
-	cl.Args = append(cl.Args[:len(cl.Args):len(cl.Args)], len(cl.Keys), holders, s.member, s.since, s.told, millis(max(c.registry.timeout, 2*longest)), id.channel())
+	cl.Args = append(slices.Clip(cl.Args), len(cl.Keys), holders, s.member, s.since, s.told, millis(max(c.registry.timeout, 2*longest)), id.channel())
 	cl.Spare = 1
 	return cl
 }

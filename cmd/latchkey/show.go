@@ -120,39 +120,37 @@ func describe(w io.Writer, o redisson.Object) {
 
 func describeHolder(h redisson.Holder) string {
 	parts := []string{called(h.ID, h.Who)}
-	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	add := func(before, text string) {
+		if text != "" {
+			parts = append(parts, before+text)
+		}
+	}
 	if h.Who != (redisson.Identity{}) {
-		add("version %s, up since %s, %s", safe.Cut(h.Who.Version, 40), h.Who.Since.Format(time.RFC3339), safe.Cut(h.ID, 60))
+		add("version ", fmt.Sprintf("%s, up since %s, %s", safe.Cut(h.Who.Version, 40), h.Who.Since.Format(time.RFC3339), safe.Cut(h.ID, 60)))
 	}
 	if a := h.About; a != nil {
-		if a.For != "" {
-			add("by %s", safe.Cut(a.For, 200))
-		}
+		add("by ", safe.Cut(a.For, 200))
 		if !a.Since.IsZero() {
-			add("has it since %s", a.Since.Format(time.RFC3339))
+			add("has it since ", a.Since.Format(time.RFC3339))
 		}
-		if a.Trace != "" {
-			add("trace %s", safe.Cut(a.Trace, 40))
-		}
+		add("trace ", safe.Cut(a.Trace, 40))
 		for _, key := range a.Waits {
-			add("waits for %s", safe.Cut(key, 200))
+			add("waits for ", safe.Cut(key, 200))
 		}
 	}
-	if sign, _ := console.Sign(&h, time.Now()); sign != "" {
-		add("%s", sign)
-	}
+	sign, _ := console.Sign(&h, time.Now())
+	add("", sign)
 	if h.Write {
-		add("writes")
+		add("", "writes")
 	}
 	if h.Count > 1 {
-		add("%d holds", h.Count)
+		add("", fmt.Sprintf("%d holds", h.Count))
 	}
+	left := "for " + rest(h.Lease)
 	if h.Lease < 0 {
-		add("without an end")
-	} else {
-		add("for %s", rest(h.Lease))
+		left = "without an end"
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(append(parts, left), ", ")
 }
 
 // completeKeys offers the keys of locks to a shell, as far as they come at once.

@@ -145,7 +145,7 @@ func TestLocker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.Shutdown()
+		defer func() { _ = s.Shutdown() }()
 		if _, err := s.NewJob(gocron.DurationJob(time.Second), gocron.NewTask(func() { ran.Add(1) }), gocron.WithName("report"),
 			gocron.WithStartAt(gocron.WithStartDateTime(start))); err != nil {
 			t.Fatal(err)

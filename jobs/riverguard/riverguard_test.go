@@ -149,7 +149,7 @@ func TestFacts(t *testing.T) {
 		ran <- strings.Join(locks.Held(), " ")
 		return nil
 	})
-	defer client.StopAndCancel(context.Background())
+	defer func() { _ = client.StopAndCancel(context.Background()) }()
 	if _, err := client.Insert(t.Context(), settle{jobtest.Order{ID: "7"}}, &river.InsertOpts{Queue: "facts"}); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestExample(t *testing.T) {
 	if err := client.Start(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	defer client.StopAndCancel(context.Background())
+	defer func() { _ = client.StopAndCancel(context.Background()) }()
 	var ids []int64
 	for _, order := range []string{"42", "42", "43"} {
 		res, err := client.Insert(t.Context(), SettleArgs{OrderID: order}, nil)

@@ -33,7 +33,7 @@ func TestCrowdLeavesTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer h.Release(t.Context())
+			defer func() { _ = h.Release(t.Context()) }()
 			for range 5 {
 				ctx, leave := context.WithCancel(t.Context())
 				var all sync.WaitGroup

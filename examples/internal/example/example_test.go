@@ -99,7 +99,7 @@ func TestVariableNamesRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer done()
+	t.Cleanup(func() { _ = done() })
 	if _, ok := locker.(*redisson.Client); !ok {
 		t.Errorf("the locks are those of a %T", locker)
 	}

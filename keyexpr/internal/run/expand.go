@@ -64,7 +64,7 @@ func (p *Program) quick(slots *[maxSlots]slot, facts func(root string) (any, err
 		if !at.known {
 			at.fill(&p.Roots[v.root], facts, request)
 		}
-		ok := false
+		var ok bool
 		if key, ok = v.quick(key, at); !ok {
 			return "", false
 		}

@@ -220,7 +220,7 @@ func (at *slot) fill(r *Root, facts func(root string) (any, error), request any)
 	if err == nil && r.Lookup {
 		ok := false
 		if at.value.IsValid() {
-			at.find, ok = at.value.Interface().(lookup)
+			at.find, ok = reflect.TypeAssert[lookup](at.value)
 		}
 		if !ok {
 			err = errors.New("is no Lookup, and was declared as one")

@@ -127,7 +127,7 @@ func (c *connection) serve() {
 	look := time.NewTicker(silence)
 	defer look.Stop()
 	for {
-		ok := true
+		var ok bool
 		select {
 		case <-c.wake:
 			ok = clock.Sleep(c.ctx, gather) && c.send() == nil
