@@ -194,7 +194,7 @@ func affinity(kind string) int {
 		return textual
 	case kind == "", has("blob"):
 		return asItIs
-	case has("real", "floa", "doub"):
+	case has("real", "floa", "doub"): //nolint:misspell // the rule has these letters
 		return floating
 	}
 	return numeric

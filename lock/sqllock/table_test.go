@@ -14,58 +14,62 @@ import (
 	"github.com/latchkey-go/latchkey/lock/sqllock"
 )
 
-// Each of these tables is a mistake that people make. What Acquire answers is a refusal that names the way out.
+const columns = "name VARCHAR(64) PRIMARY KEY, lock_until TIMESTAMP, locked_at TIMESTAMP, locked_by VARCHAR(255)"
+
+// wrongTables are mistakes that people make, and what names the way out.
+var wrongTables = []struct {
+	name   string
+	on     sqllock.Database // zero for all
+	schema string
+	opts   []sqllock.Option
+	says   string
+}{
+	{"none", 0, "", nil, "CreateTable"},
+	{"not ShedLock's", 0, "CREATE TABLE %s (id INTEGER PRIMARY KEY, name VARCHAR(64))", nil, "no column lock_until"},
+	{"a column that must be filled", 0, "CREATE TABLE %s (" + columns + ", tenant INTEGER NOT NULL)", nil, "column tenant"},
+	{"no unique key", 0, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, locked_by VARCHAR(255))", nil,
+		"ADD PRIMARY KEY (name)"},
+	{"a key of two columns", 0, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, locked_by VARCHAR(200), " +
+		"PRIMARY KEY (name, locked_by))", nil, "ADD PRIMARY KEY (name)"},
+	{"no token", 0, "CREATE TABLE %s (" + columns + ")", []sqllock.Option{sqllock.Fencing(), sqllock.CaseInsensitive()},
+		"ADD COLUMN token BIGINT NOT NULL DEFAULT 0"},
+	// PostgreSQL
+	{"a timestamp with time zone", sqllock.PostgreSQL, "CREATE TABLE %s (name VARCHAR(64) PRIMARY KEY, lock_until TIMESTAMPTZ, " +
+		"locked_at TIMESTAMPTZ, locked_by VARCHAR(255))", nil, "TYPE timestamp USING"},
+	{"short names", sqllock.PostgreSQL, strings.ReplaceAll("CREATE TABLE %s ("+columns+")", "64", "32"), nil, "must have 64"},
+	{"short holders", sqllock.PostgreSQL, strings.ReplaceAll("CREATE TABLE %s ("+columns+")", "255", "30"), nil, "shorter Holder"},
+	{"blank-padded names", sqllock.PostgreSQL, "CREATE TABLE %s (name CHAR(64) PRIMARY KEY, lock_until TIMESTAMP, locked_at TIMESTAMP, " +
+		"locked_by VARCHAR(255))", nil, "must be a varchar or text"},
+	{"an index of some rows", sqllock.PostgreSQL, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, " +
+		"locked_by VARCHAR(255)); CREATE UNIQUE INDEX ON %s (name) WHERE name > 'm'", nil, "ADD PRIMARY KEY (name)"},
+	// MySQL and MariaDB
+	{"a collation without case", sqllock.MySQL, "CREATE TABLE %s (" + columns + ") COLLATE utf8mb4_general_ci", nil, "COLLATE utf8mb4_bin"},
+	{"an engine without transactions", sqllock.MySQL, "CREATE TABLE %s (" + columns + ") COLLATE utf8mb4_bin ENGINE = MyISAM", nil,
+		"ENGINE = InnoDB"},
+	{"times as text", sqllock.MySQL, strings.ReplaceAll("CREATE TABLE %s ("+columns+") COLLATE utf8mb4_bin", "TIMESTAMP", "VARCHAR(30)"), nil,
+		"DATETIME(3)"},
+	{"a key of a part of the name", sqllock.MySQL, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, " +
+		"locked_by VARCHAR(255), PRIMARY KEY (name(10))) COLLATE utf8mb4_bin", nil, "ADD PRIMARY KEY (name)"},
+	{"names of a fixed number of bytes", sqllock.MySQL, "CREATE TABLE %s (name BINARY(64) PRIMARY KEY, lock_until DATETIME(3), " +
+		"locked_at DATETIME(3), locked_by VARCHAR(255))", nil, "must be a VARCHAR (ALTER TABLE"},
+	{"names as numbers", sqllock.MySQL, "CREATE TABLE %s (name INT PRIMARY KEY, lock_until DATETIME(3), locked_at DATETIME(3), " +
+		"locked_by VARCHAR(255))", nil, "must be a VARCHAR (ALTER TABLE"},
+	{"holders of a fixed number of bytes", sqllock.MySQL, "CREATE TABLE %s (name VARCHAR(64) COLLATE utf8mb4_bin PRIMARY KEY, " +
+		"lock_until DATETIME(3), locked_at DATETIME(3), locked_by BINARY(255))", nil, "locked_by is of the type binary"},
+	// SQLite
+	{"names as numbers", sqllock.SQLite, "CREATE TABLE %s (name STRING PRIMARY KEY, lock_until INTEGER, locked_at INTEGER, locked_by TEXT)",
+		nil, "7 and 007 are one"},
+	{"times as text", sqllock.SQLite, "CREATE TABLE %s (name TEXT PRIMARY KEY, lock_until TEXT, locked_at TEXT, locked_by TEXT)", nil,
+		"must be INTEGER"},
+	{"times as fractions", sqllock.SQLite, "CREATE TABLE %s (name TEXT PRIMARY KEY, lock_until REAL, locked_at REAL, locked_by TEXT)", nil,
+		"must be INTEGER"},
+	{"a collation without case", sqllock.SQLite, "CREATE TABLE %s (name TEXT COLLATE NOCASE PRIMARY KEY, lock_until INTEGER, locked_at INTEGER, " +
+		"locked_by TEXT)", nil, "collation NOCASE"},
+}
+
+// What Acquire answers for a table that can't serve is a refusal that names the way out.
 func TestTablesThatCanNotServeAreRefused(t *testing.T) {
-	const columns = "name VARCHAR(64) PRIMARY KEY, lock_until TIMESTAMP, locked_at TIMESTAMP, locked_by VARCHAR(255)"
-	for _, tt := range []struct {
-		name   string
-		on     sqllock.Database // zero for all
-		schema string
-		opts   []sqllock.Option
-		says   string
-	}{
-		{"none", 0, "", nil, "CreateTable"},
-		{"not ShedLock's", 0, "CREATE TABLE %s (id INTEGER PRIMARY KEY, name VARCHAR(64))", nil, "no column lock_until"},
-		{"a column that must be filled", 0, "CREATE TABLE %s (" + columns + ", tenant INTEGER NOT NULL)", nil, "column tenant"},
-		{"no unique key", 0, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, locked_by VARCHAR(255))", nil,
-			"ADD PRIMARY KEY (name)"},
-		{"a key of two columns", 0, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, locked_by VARCHAR(200), " +
-			"PRIMARY KEY (name, locked_by))", nil, "ADD PRIMARY KEY (name)"},
-		{"no token", 0, "CREATE TABLE %s (" + columns + ")", []sqllock.Option{sqllock.Fencing(), sqllock.CaseInsensitive()},
-			"ADD COLUMN token BIGINT NOT NULL DEFAULT 0"},
-		// PostgreSQL
-		{"a timestamp with time zone", sqllock.PostgreSQL, "CREATE TABLE %s (name VARCHAR(64) PRIMARY KEY, lock_until TIMESTAMPTZ, " +
-			"locked_at TIMESTAMPTZ, locked_by VARCHAR(255))", nil, "TYPE timestamp USING"},
-		{"short names", sqllock.PostgreSQL, strings.ReplaceAll("CREATE TABLE %s ("+columns+")", "64", "32"), nil, "must have 64"},
-		{"short holders", sqllock.PostgreSQL, strings.ReplaceAll("CREATE TABLE %s ("+columns+")", "255", "30"), nil, "shorter Holder"},
-		{"blank-padded names", sqllock.PostgreSQL, "CREATE TABLE %s (name CHAR(64) PRIMARY KEY, lock_until TIMESTAMP, locked_at TIMESTAMP, " +
-			"locked_by VARCHAR(255))", nil, "must be a varchar or text"},
-		{"an index of some rows", sqllock.PostgreSQL, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, " +
-			"locked_by VARCHAR(255)); CREATE UNIQUE INDEX ON %s (name) WHERE name > 'm'", nil, "ADD PRIMARY KEY (name)"},
-		// MySQL and MariaDB
-		{"a collation without case", sqllock.MySQL, "CREATE TABLE %s (" + columns + ") COLLATE utf8mb4_general_ci", nil, "COLLATE utf8mb4_bin"},
-		{"an engine without transactions", sqllock.MySQL, "CREATE TABLE %s (" + columns + ") COLLATE utf8mb4_bin ENGINE = MyISAM", nil,
-			"ENGINE = InnoDB"},
-		{"times as text", sqllock.MySQL, strings.ReplaceAll("CREATE TABLE %s ("+columns+") COLLATE utf8mb4_bin", "TIMESTAMP", "VARCHAR(30)"), nil,
-			"DATETIME(3)"},
-		{"a key of a part of the name", sqllock.MySQL, "CREATE TABLE %s (name VARCHAR(64), lock_until TIMESTAMP, locked_at TIMESTAMP, " +
-			"locked_by VARCHAR(255), PRIMARY KEY (name(10))) COLLATE utf8mb4_bin", nil, "ADD PRIMARY KEY (name)"},
-		{"names of a fixed number of bytes", sqllock.MySQL, "CREATE TABLE %s (name BINARY(64) PRIMARY KEY, lock_until DATETIME(3), " +
-			"locked_at DATETIME(3), locked_by VARCHAR(255))", nil, "must be a VARCHAR (ALTER TABLE"},
-		{"names as numbers", sqllock.MySQL, "CREATE TABLE %s (name INT PRIMARY KEY, lock_until DATETIME(3), locked_at DATETIME(3), " +
-			"locked_by VARCHAR(255))", nil, "must be a VARCHAR (ALTER TABLE"},
-		{"holders of a fixed number of bytes", sqllock.MySQL, "CREATE TABLE %s (name VARCHAR(64) COLLATE utf8mb4_bin PRIMARY KEY, " +
-			"lock_until DATETIME(3), locked_at DATETIME(3), locked_by BINARY(255))", nil, "locked_by is of the type binary"},
-		// SQLite
-		{"names as numbers", sqllock.SQLite, "CREATE TABLE %s (name STRING PRIMARY KEY, lock_until INTEGER, locked_at INTEGER, locked_by TEXT)",
-			nil, "7 and 007 are one"},
-		{"times as text", sqllock.SQLite, "CREATE TABLE %s (name TEXT PRIMARY KEY, lock_until TEXT, locked_at TEXT, locked_by TEXT)", nil,
-			"must be INTEGER"},
-		{"times as fractions", sqllock.SQLite, "CREATE TABLE %s (name TEXT PRIMARY KEY, lock_until REAL, locked_at REAL, locked_by TEXT)", nil,
-			"must be INTEGER"},
-		{"a collation without case", sqllock.SQLite, "CREATE TABLE %s (name TEXT COLLATE NOCASE PRIMARY KEY, lock_until INTEGER, locked_at INTEGER, " +
-			"locked_by TEXT)", nil, "collation NOCASE"},
-	} {
+	for _, tt := range wrongTables {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, d := range databases() {
 				if tt.on != 0 && tt.on != d.on {
