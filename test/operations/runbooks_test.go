@@ -21,64 +21,68 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
+const beforeRestart = 3 * time.Second // since a server was started
+
+// removals are what removes a lock.
+var removals = []struct {
+	cause    string
+	strike   func(t *testing.T) (server *redistest.Server) // that is asked
+	promoted bool
+	fresh    bool // it has just started
+}{
+	{"a restart", func(t *testing.T) *redistest.Server {
+		s := redistest.Start(t)
+		time.Sleep(beforeRestart)
+		s.Kill(t)
+		s.Restart(t)
+		return s
+	}, false, true},
+	{"a restart, with replicas and a snapshot", func(t *testing.T) *redistest.Server {
+		s := redistest.Start(t)
+		host, port := s.HostPort()
+		redistest.Start(t, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
+		admin := s.Client(t)
+		await(t, "the replica is there", func() bool {
+			return strings.Contains(admin.Info(t.Context(), "replication").Val(), "state=online")
+		})
+		if err := errors.Join(admin.Set(t.Context(), "k", "v", 0).Err(), admin.Save(t.Context()).Err()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(beforeRestart)
+		s.Kill(t)
+		s.Restart(t)
+		return s
+	}, true, true},
+	{"a failover", func(t *testing.T) *redistest.Server {
+		s := redistest.StartSentinels(t)
+		time.Sleep(beforeRestart)
+		s.Failover(t)
+		return s.Replica
+	}, true, false},
+	{"a hand", func(t *testing.T) *redistest.Server {
+		s := redistest.Start(t)
+		time.Sleep(beforeRestart)
+		c := open(t, "redis://"+s.Addr)
+		h, err := c.Acquire(t.Context(), lock.Request{Key: "order:42"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ForceUnlock(t.Context(), "order:42"); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("the release of what was freed: %v", err)
+		}
+		return s
+	}, false, false},
+}
+
 // The commands of the run-book that tell a failover from a restart and from a hand, after each of them.
 func TestWhoRemovedIt(t *testing.T) {
 	if _, err := exec.LookPath("redis-cli"); err != nil {
 		redistest.Missing(t, err)
 	}
-	const before = 3 * time.Second // since a server was started
-	for _, tt := range []struct {
-		cause    string
-		strike   func(t *testing.T) (server *redistest.Server) // that is asked
-		promoted bool
-		fresh    bool // it has just started
-	}{
-		{"a restart", func(t *testing.T) *redistest.Server {
-			s := redistest.Start(t)
-			time.Sleep(before)
-			s.Kill(t)
-			s.Restart(t)
-			return s
-		}, false, true},
-		{"a restart, with replicas and a snapshot", func(t *testing.T) *redistest.Server {
-			s := redistest.Start(t)
-			host, port := s.HostPort()
-			redistest.Start(t, "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
-			admin := s.Client(t)
-			await(t, "the replica is there", func() bool {
-				return strings.Contains(admin.Info(t.Context(), "replication").Val(), "state=online")
-			})
-			if err := errors.Join(admin.Set(t.Context(), "k", "v", 0).Err(), admin.Save(t.Context()).Err()); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(before)
-			s.Kill(t)
-			s.Restart(t)
-			return s
-		}, true, true},
-		{"a failover", func(t *testing.T) *redistest.Server {
-			s := redistest.StartSentinels(t)
-			time.Sleep(before)
-			s.Failover(t)
-			return s.Replica
-		}, true, false},
-		{"a hand", func(t *testing.T) *redistest.Server {
-			s := redistest.Start(t)
-			time.Sleep(before)
-			c := open(t, "redis://"+s.Addr)
-			h, err := c.Acquire(t.Context(), lock.Request{Key: "order:42"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.ForceUnlock(t.Context(), "order:42"); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-				t.Errorf("the release of what was freed: %v", err)
-			}
-			return s
-		}, false, false},
-	} {
+	for _, tt := range removals {
 		t.Run(tt.cause, func(t *testing.T) {
 			t.Parallel()
 			s := tt.strike(t)
@@ -86,7 +90,7 @@ func TestWhoRemovedIt(t *testing.T) {
 			said := commands(t, port)
 			t.Log(said)
 			uptime, err := strconv.Atoi(field(t, said, "uptime_in_seconds"))
-			if fresh := uptime < int(before/time.Second); err != nil || fresh != tt.fresh {
+			if fresh := uptime < int(beforeRestart/time.Second); err != nil || fresh != tt.fresh {
 				t.Errorf("uptime %d, want a short one: %t (%v)", uptime, tt.fresh, err)
 			}
 			if promoted := field(t, said, "second_repl_offset") != "-1"; promoted != tt.promoted || field(t, said, "role") != "master" {
@@ -166,23 +170,7 @@ func TestOverload(t *testing.T) {
 					return strings.Contains(admin.Info(t.Context(), "clients").Val(), fmt.Sprint("blocked_clients:", size))
 				})
 			}
-			failed := make(chan error, 1)
-			for i := range tt.calls {
-				all.Go(func() {
-					for ctx.Err() == nil {
-						h, err := c.Acquire(ctx, lock.Request{Key: fmt.Sprint(i)})
-						switch {
-						case err == nil:
-							_ = h.Release(context.Background())
-						case errors.Is(err, lock.ErrOverload):
-							select {
-							case failed <- err:
-							default:
-							}
-						}
-					}
-				})
-			}
+			failed := overload(ctx, c, tt.calls, &all)
 			samples, full, queued := 0, 0, int64(0)
 			for ctx.Err() == nil || samples == 0 {
 				now := gauges(t, reader)
@@ -213,6 +201,28 @@ func TestOverload(t *testing.T) {
 			}
 		})
 	}
+}
+
+// overload has so many callers take and give back a lock of their own until ctx ends, and sends the first error that tells of an overload.
+func overload(ctx context.Context, c *redisson.Client, callers int, all *sync.WaitGroup) <-chan error {
+	failed := make(chan error, 1)
+	for i := range callers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				h, err := c.Acquire(ctx, lock.Request{Key: fmt.Sprint(i)})
+				switch {
+				case err == nil:
+					_ = h.Release(context.Background())
+				case errors.Is(err, lock.ErrOverload):
+					select {
+					case failed <- err:
+					default:
+					}
+				}
+			}
+		})
+	}
+	return failed
 }
 
 // Redis has no connection left: that is an outage and no overload, and Redis counts it.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -142,82 +143,92 @@ func (v view) compare(t *testing.T, declared string, spell speller, seed uint64)
 	}
 }
 
-// spelling is a request in bytes. Each of its parts says 42, 7 or nothing, in one of many ways.
-func spelling(r *rand.Rand) string {
-	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	odd := func() bool { return r.IntN(4) == 0 }
-	value := func() string { return pick("42", "42", "7", "a b", "") }
-	escaped := func(s string, needed func(string) string) string { // with needless escapes
-		var b strings.Builder
-		for _, c := range []byte(s) {
-			switch {
-			case odd():
-				fmt.Fprintf(&b, pick("%%%02x", "%%%02X"), c)
-			default:
-				b.WriteString(needed(string(c)))
-			}
-		}
-		return b.String()
-	}
-	name := func() string { return pick("x", "x", "x", "x", "X", "y") }
-	pairs := func() string {
-		var all []string
-		for range r.IntN(3) {
-			all = append(all, escaped(name(), url.QueryEscape)+"="+escaped(value(), url.QueryEscape))
-		}
-		return strings.Join(all, pick("&", "&", "&", ";"))
-	}
-	quoted := func(s string) string {
-		if odd() {
-			return `"\u00` + fmt.Sprintf("%02x", s[0]) + s[1:] + `"`
-		}
-		return `"` + s + `"`
-	}
-	object := func() string {
-		var members []string
-		for range 1 + r.IntN(2) {
-			v := pick(`"42"`, `"42"`, `"7"`, `"4\u0032"`, "null", `""`, `["42"]`)
-			members = append(members, quoted(pick("x", "x", "x", "X", "y"))+":"+v)
-		}
-		return pick("", "", " ") + "{" + strings.Join(members, ",") + "}" + pick("", "", "", "{}", "\n")
-	}
-	many := func() (body, kind string) {
-		var b bytes.Buffer
-		w := multipart.NewWriter(&b)
-		for range r.IntN(3) {
-			_ = w.WriteField(name(), value())
-		}
-		_ = w.Close()
-		return b.String(), w.FormDataContentType()
-	}
+// chance writes requests in bytes. Each of their parts says 42, 7 or nothing, in one of many ways.
+type chance struct{ *rand.Rand }
 
-	path := "/v/" + escaped(pick("42", "42", "7", "a b", "a%b", "%34%32", "a/b"), url.PathEscape)
-	if odd() {
-		path = "/f/" + escaped("a", url.PathEscape) + "/" + escaped(pick("42", "7"), url.PathEscape)
+func (r chance) pick(of ...string) string { return of[r.IntN(len(of))] }
+func (r chance) odd() bool                { return r.IntN(4) == 0 }
+func (r chance) value() string            { return r.pick("42", "42", "7", "a b", "") }
+func (r chance) name() string             { return r.pick("x", "x", "x", "x", "X", "y") }
+
+// escaped is s with needless escapes.
+func (r chance) escaped(s string, needed func(string) string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		switch {
+		case r.odd():
+			fmt.Fprintf(&b, r.pick("%%%02x", "%%%02X"), c)
+		default:
+			b.WriteString(needed(string(c)))
+		}
 	}
-	if q := pairs(); q != "" {
+	return b.String()
+}
+
+func (r chance) pairs() string {
+	var all []string
+	for range r.IntN(3) {
+		all = append(all, r.escaped(r.name(), url.QueryEscape)+"="+r.escaped(r.value(), url.QueryEscape))
+	}
+	return strings.Join(all, r.pick("&", "&", "&", ";"))
+}
+
+func (r chance) quoted(s string) string {
+	if r.odd() {
+		return `"\u00` + fmt.Sprintf("%02x", s[0]) + s[1:] + `"`
+	}
+	return `"` + s + `"`
+}
+
+func (r chance) object() string {
+	var members []string
+	for range 1 + r.IntN(2) {
+		v := r.pick(`"42"`, `"42"`, `"7"`, `"4\u0032"`, "null", `""`, `["42"]`)
+		members = append(members, r.quoted(r.pick("x", "x", "x", "X", "y"))+":"+v)
+	}
+	return r.pick("", "", " ") + "{" + strings.Join(members, ",") + "}" + r.pick("", "", "", "{}", "\n")
+}
+
+func (r chance) many() (body, kind string) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for range r.IntN(3) {
+		_ = w.WriteField(r.name(), r.value())
+	}
+	_ = w.Close()
+	return b.String(), w.FormDataContentType()
+}
+
+// spelling is a request in bytes.
+func spelling(rnd *rand.Rand) string {
+	r := chance{rnd}
+	path := "/v/" + r.escaped(r.pick("42", "42", "7", "a b", "a%b", "%34%32", "a/b"), url.PathEscape)
+	if r.odd() {
+		path = "/f/" + r.escaped("a", url.PathEscape) + "/" + r.escaped(r.pick("42", "7"), url.PathEscape)
+	}
+	if q := r.pairs(); q != "" {
 		path += "?" + q
 	}
 	var head []string
 	add := func(name, value string) { head = append(head, name+": "+value) }
-	add("Host", pick("a.example", "A.example", "a.example:80", "a.example.", "b.example"))
-	for range pick("", "x", "x", "x", "xx") {
-		add(pick("X-Fact", "x-fact", "X-FACT"), value())
+	add("Host", r.pick("a.example", "A.example", "a.example:80", "a.example.", "b.example"))
+	for range r.pick("", "x", "x", "x", "xx") {
+		add(r.pick("X-Fact", "x-fact", "X-FACT"), r.value())
 	}
-	for range pick("", "x", "x", "x", "xx") {
-		add("Cookie", name()+"="+pick("42", `"42"`, "%34%32", "4%32", "7", "%zz", ""))
+	for range r.pick("", "x", "x", "x", "xx") {
+		add("Cookie", r.name()+"="+r.pick("42", `"42"`, "%34%32", "4%32", "7", "%zz", ""))
 	}
 	var body, kind string
 	switch r.IntN(5) {
 	case 0:
-		body, kind = object(), "application/json"
+		body, kind = r.object(), "application/json"
 	case 1:
-		body, kind = object(), pick("application/json", "application/json;charset=utf-8", "application/json ; x=y", "Application/JSON", "application/vnd.x+json",
+		body, kind = r.object(), r.pick("application/json", "application/json;charset=utf-8", "application/json ; x=y", "Application/JSON", "application/vnd.x+json",
 			"text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/xml", "", "nonsense/")
 	case 2:
-		body, kind = pairs(), pick("application/x-www-form-urlencoded", "application/x-www-form-urlencoded", "application/X-www-form-urlencoded; charset=utf-8", "text/plain", "application/json", "")
+		body, kind = r.pairs(), r.pick("application/x-www-form-urlencoded", "application/x-www-form-urlencoded", "application/X-www-form-urlencoded; charset=utf-8", "text/plain", "application/json", "")
 	case 3:
-		body, kind = many()
+		body, kind = r.many()
 	}
 	if kind != "" {
 		add("Content-Type", kind)
@@ -225,13 +236,13 @@ func spelling(r *rand.Rand) string {
 			add("Content-Type", "application/json")
 		}
 	}
-	if odd() && body != "" {
+	if r.odd() && body != "" {
 		add("Transfer-Encoding", "chunked")
 		body = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
-	} else if body != "" || odd() {
+	} else if body != "" || r.odd() {
 		add("Content-Length", strconv.Itoa(len(body)))
 	}
-	return pick("GET", "POST", "POST", "PUT", "PATCH", "DELETE") + " " + path + " HTTP/1.1\r\n" + strings.Join(head, "\r\n") + "\r\n\r\n" + body
+	return r.pick("GET", "POST", "POST", "PUT", "PATCH", "DELETE") + " " + path + " HTTP/1.1\r\n" + strings.Join(head, "\r\n") + "\r\n\r\n" + body
 }
 
 // fields are a struct that a handler binds.
@@ -332,10 +343,10 @@ func options(o ...middleware.Option) []middleware.Option { return o }
 
 func stdCookie(r *http.Request) (string, error) {
 	c, err := r.Cookie("x")
-	if err != nil {
+	if errors.Is(err, http.ErrNoCookie) {
 		return "", nil
 	}
-	return c.Value, nil
+	return c.Value, err
 }
 
 func stdJSON(r *http.Request) (string, error) {
