@@ -171,16 +171,7 @@ func TestOverload(t *testing.T) {
 				})
 			}
 			failed := overload(ctx, c, tt.calls, &all)
-			samples, full, queued := 0, 0, int64(0)
-			for ctx.Err() == nil || samples == 0 {
-				now := gauges(t, reader)
-				samples++
-				queued = max(queued, now["latchkey.redisson.queued"])
-				if now["latchkey.redisson.connections"] >= size {
-					full++
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
+			samples, full, queued := watch(ctx, t, reader, size)
 			all.Wait()
 			admin.RPush(t.Context(), "nothing", 1, 2)
 			others.Wait()
@@ -223,6 +214,21 @@ func overload(ctx context.Context, c *redisson.Client, callers int, all *sync.Wa
 		})
 	}
 	return failed
+}
+
+// watch reads the gauges until ctx ends. It returns how often that was, how often all connections of the pool were in use, and how many questions
+// were queued at most.
+func watch(ctx context.Context, t *testing.T, reader *sdkmetric.ManualReader, pool int64) (samples, full int, queued int64) {
+	for ctx.Err() == nil || samples == 0 {
+		now := gauges(t, reader)
+		samples++
+		queued = max(queued, now["latchkey.redisson.queued"])
+		if now["latchkey.redisson.connections"] >= pool {
+			full++
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return samples, full, queued
 }
 
 // Redis has no connection left: that is an outage and no overload, and Redis counts it.
