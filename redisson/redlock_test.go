@@ -100,10 +100,10 @@ func (r *red) held(at ...int) int {
 	return n
 }
 
-// expectHeld waits until n of the servers have the lock.
-func (r *red) expectHeld(n int, at ...int) {
+// expectFree waits until none of the servers has the lock.
+func (r *red) expectFree(at ...int) {
 	r.tb.Helper()
-	eventually(r.tb, fmt.Sprintf("%d of the servers %d have the lock", n, at), func() bool { return r.held(at...) == n })
+	eventually(r.tb, fmt.Sprintf("none of the servers %d has the lock", at), func() bool { return r.held(at...) == 0 })
 }
 
 func all() []int { return []int{0, 1, 2, 3, 4} }
@@ -138,7 +138,7 @@ func TestRedLockExcludes(t *testing.T) {
 	<-time.After(50 * time.Millisecond)
 	mustGive(t, held, ours)
 	mustGive(t, <-got, theirs)
-	r.expectHeld(0, all()...)
+	r.expectFree(all()...)
 	if !errors.Is(context.Cause(held), context.Canceled) {
 		t.Errorf("after Unlock the context ended with %v", context.Cause(held))
 	}
@@ -158,12 +158,12 @@ func TestRedLockCountsTheMajority(t *testing.T) {
 	mustLock(t, theirs[1].Lock("k"))
 	held := mustTake(t, ours)
 	mustGive(t, held, ours)
-	r.expectHeld(0, 2, 3, 4)
+	r.expectFree(2, 3, 4)
 	if _, ok, err := theirs[2].Lock("k").TryLock(t.Context(), 0, 20*time.Second); !ok || err != nil {
 		t.Fatalf("TryLock = %v, %v", ok, err)
 	}
 	expectBusy(t, ours, 50*time.Millisecond)
-	r.expectHeld(0, 3, 4)
+	r.expectFree(3, 4)
 	mustLock(t, theirs[3].Lock("k"))
 	mustLock(t, theirs[4].Lock("k"))
 	expectBusy(t, ours, 0)
@@ -222,17 +222,17 @@ func TestRedLockWithAMinorityAway(t *testing.T) {
 				r := newRed(t)
 				l := redLock(t, r.clients(change.change)...)
 				mustGive(t, mustTake(t, l), l) // connects
-				r.expectHeld(0, all()...)
+				r.expectFree(all()...)
 				during := mustTake(t, l)
 				r.each(tt.away, 0, 3)
 				expectSoon(t, "Unlock", time.Second, func() { mustGive(t, during, l) })
 				for range 3 {
 					expectSoon(t, "Lock and Unlock", time.Second, func() { mustGive(t, mustTake(t, l), l) })
 				}
-				r.expectHeld(0, 1, 2, 4)
+				r.expectFree(1, 2, 4)
 				if tt.name == "paused" {
 					r.each((*redistest.Server).Resume, 0, 3)
-					r.expectHeld(0, all()...)
+					r.expectFree(all()...)
 				}
 			})
 		}
@@ -253,10 +253,10 @@ func TestRedLockWithAMajorityAway(t *testing.T) {
 				t.Errorf("TryLock = %v, %v, want an error", ok, err)
 			}
 		})
-		r.expectHeld(0, 3, 4)
+		r.expectFree(3, 4)
 	}
 	r.each((*redistest.Server).Resume, 0, 1, 2)
-	r.expectHeld(0, all()...)
+	r.expectFree(all()...)
 	r.each((*redistest.Server).Kill, 0, 1, 2)
 	_, err := l.Lock(t.Context())
 	if err == nil || errors.Is(err, lock.ErrBusy) {
@@ -270,7 +270,7 @@ func TestRedLockWithAMajorityAway(t *testing.T) {
 			t.Errorf("Lock = %v, want the cause of its context", err)
 		}
 	})
-	r.expectHeld(0, 3, 4)
+	r.expectFree(3, 4)
 }
 
 // A short outage of the majority is waited out.
@@ -282,7 +282,7 @@ func TestRedLockOutlastsAnOutage(t *testing.T) {
 	r.each((*redistest.Server).Pause, 0, 1, 2)
 	time.AfterFunc(700*time.Millisecond, func() { r.each((*redistest.Server).Resume, 0, 1, 2) })
 	mustGive(t, mustTake(t, l), l)
-	r.expectHeld(0, all()...)
+	r.expectFree(all()...)
 }
 
 func TestRedLockCanceledWhileBusy(t *testing.T) {
@@ -331,9 +331,9 @@ func TestRedLockIsLostWithItsMajority(t *testing.T) {
 			t.Errorf("Unlock = %v, want ErrLost", err)
 		}
 	})
-	r.expectHeld(0, 2, 3)
+	r.expectFree(2, 3)
 	r.each((*redistest.Server).Resume, 0)
-	r.expectHeld(0, 0, 2, 3)
+	r.expectFree(0, 2, 3)
 }
 
 func TestRedLockForceUnlocked(t *testing.T) {
@@ -352,7 +352,7 @@ func TestRedLockForceUnlocked(t *testing.T) {
 	force(0, 1)
 	<-time.After(20 * time.Millisecond)
 	mustGive(t, held, l) // with three of five
-	r.expectHeld(0, all()...)
+	r.expectFree(all()...)
 
 	held = r.takeEverywhere(l)
 	force(0, 1, 2)
@@ -362,7 +362,7 @@ func TestRedLockForceUnlocked(t *testing.T) {
 	if err := l.Unlock(held); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Unlock = %v, want ErrLost", err)
 	}
-	r.expectHeld(0, all()...)
+	r.expectFree(all()...)
 
 	held = r.takeEverywhere(l)
 	for _, rdb := range r.rdbs[:3] { // unseen by the clients
@@ -371,7 +371,7 @@ func TestRedLockForceUnlocked(t *testing.T) {
 	if err := l.Unlock(held); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Unlock of what had been removed = %v, want ErrLost", err)
 	}
-	r.expectHeld(0, all()...)
+	r.expectFree(all()...)
 }
 
 // A lease that is not renewed ends before it is over on any of the servers, drift and margin included.
@@ -397,7 +397,7 @@ func TestRedLockLease(t *testing.T) {
 	} else if ok { // on a machine that stood still meanwhile
 		mustGive(t, got, other)
 	}
-	r.expectHeld(0, all()...)
+	r.expectFree(all()...)
 	if err := l.Unlock(held); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("Unlock = %v, want ErrLost", err)
 	}
@@ -412,14 +412,14 @@ func TestRedLockAnswerLost(t *testing.T) {
 	clients[2] = onClient(t, r.servers[2].Client(t, func(o *redis.Options) { o.Addr = p.Addr }))
 	l := redLock(t, clients...)
 	mustGive(t, mustTake(t, l), l)
-	r.expectHeld(0, all()...)
+	r.expectFree(all()...)
 	for _, cuts := range []int{1, 1, 100} {
 		p.CutReply("evalsha", cuts)
 		held := mustTake(t, l)
 		p.CutReply("evalsha", cuts)
 		mustGive(t, held, l)
 	}
-	r.expectHeld(0, 0, 1, 3, 4)
+	r.expectFree(0, 1, 3, 4)
 	p.CutReply("", 0)
-	r.expectHeld(0, all()...)
+	r.expectFree(all()...)
 }

@@ -90,8 +90,8 @@ func testRouted(t *testing.T, prefix string, r *routed) {
 	testRoutedNames(t, r)
 	for i, kind := range []lock.Kind{lock.Exclusive, lock.Fair, lock.Read, lock.Write, lock.Fenced, lock.Permit} {
 		name := fmt.Sprint(prefix, kind, i)
-		testRoutedHandOver(t, r, lock.Request{Key: name, Kind: kind, Limit: 1}, r.mapped, r.plain(name))
-		testRoutedHandOver(t, r, lock.Request{Key: name, Kind: kind, Limit: 1}, r.plain(name), r.mapped)
+		testRoutedHandOver(t, lock.Request{Key: name, Kind: kind, Limit: 1}, r.mapped, r.plain(name))
+		testRoutedHandOver(t, lock.Request{Key: name, Kind: kind, Limit: 1}, r.plain(name), r.mapped)
 	}
 	testRoutedSemaphore(t, prefix+":permits", r)
 	testRoutedObjects(t, prefix, r)
@@ -99,7 +99,7 @@ func testRouted(t *testing.T, prefix string, r *routed) {
 }
 
 // A release wakes the other process at once.
-func testRoutedHandOver(t *testing.T, r *routed, want lock.Request, from, to *redisson.Client) {
+func testRoutedHandOver(t *testing.T, want lock.Request, from, to *redisson.Client) {
 	t.Helper()
 	first := want
 	if want.Kind == lock.Read {

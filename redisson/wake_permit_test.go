@@ -21,14 +21,14 @@ func hotPermit(limit int) lock.Request {
 func queueUp(t *testing.T, ctx context.Context, rdb redis.UniversalClient, limit int, clients ...*redisson.Client) <-chan int {
 	t.Helper()
 	served := make(chan int, len(clients))
-	before := listed(t, rdb, "hot")
+	before := listed(t, rdb)
 	for i, c := range clients {
 		go func() {
 			if _, err := c.Acquire(ctx, hotPermit(limit)); err == nil {
 				served <- i
 			}
 		}()
-		eventually(t, "it is in line", func() bool { return listed(t, rdb, "hot") == before+int64(i+1) })
+		eventually(t, "it is in line", func() bool { return listed(t, rdb) == before+int64(i+1) })
 	}
 	return served
 }
@@ -97,7 +97,7 @@ func TestAPermitIsPassedOn(t *testing.T) {
 	expectServed(t, served, 1, time.Second)
 	cancel()
 	p.Thaw()
-	eventually(t, "nobody is in line", func() bool { return listed(t, rdb, "hot") == 0 })
+	eventually(t, "nobody is in line", func() bool { return listed(t, rdb) == 0 })
 
 	leaves, leave := context.WithCancel(t.Context())
 	queueUp(t, leaves, rdb, 2, newClient(t, s))
@@ -147,7 +147,7 @@ func TestRedissonHearsOfPermits(t *testing.T) {
 	if m := <-messages; m.Payload != "3" && m.Payload != "1" {
 		t.Errorf("nobody waits, and the channel was told %q", m.Payload)
 	}
-	turns, _, _ := herd(t, clients, lock.Permit, time.Second, time.Millisecond, 2*time.Millisecond)
+	turns, _, _ := herd(t, clients, lock.Permit, time.Second, 2*time.Millisecond)
 	n, told := sum(turns), len(messages)
 	if told < n/17 {
 		t.Errorf("%d of %d releases were heard", told, n)

@@ -33,9 +33,9 @@ func scriptsRun(t *testing.T, rdb redis.UniversalClient) (n int) {
 // herdLimit is how many of a herd may have a permit.
 const herdLimit = 4
 
-// herd has clients take a lock in turns for a while, each away for a time in between, of which the last is that of the first client. It returns how
-// often each had it, the longest wait, and how many holds were lost.
-func herd(t *testing.T, clients []*redisson.Client, kind lock.Kind, d, hold time.Duration, away ...time.Duration) (turns []int, longest time.Duration, lost int) {
+// herd has clients take a lock in turns for a while, each for a millisecond and away for a time in between, of which the last is that of the first
+// client. It returns how often each had it, the longest wait, and how many holds were lost.
+func herd(t *testing.T, clients []*redisson.Client, kind lock.Kind, d time.Duration, away ...time.Duration) (turns []int, longest time.Duration, lost int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -58,7 +58,7 @@ func herd(t *testing.T, clients []*redisson.Client, kind lock.Kind, d, hold time
 				if n := inside.Add(1); n > 1 && kind != lock.Permit || n > herdLimit {
 					t.Errorf("%d hold the lock", n)
 				}
-				time.Sleep(hold)
+				time.Sleep(time.Millisecond)
 				inside.Add(-1)
 				err = h.Release(context.Background())
 				mu.Lock()
@@ -100,7 +100,7 @@ func TestReleaseWakesOne(t *testing.T) {
 	for _, kind := range []lock.Kind{lock.Exclusive, lock.Fenced, lock.Permit} {
 		t.Run(kind.String(), func(t *testing.T) {
 			before := scriptsRun(t, s.Client(t))
-			turns, longest, lost := herd(t, clients, kind, 2*time.Second, time.Millisecond, 2*time.Millisecond)
+			turns, longest, lost := herd(t, clients, kind, 2*time.Second, 2*time.Millisecond)
 			n := sum(turns)
 			each := float64(scriptsRun(t, s.Client(t))-before) / float64(n)
 			t.Logf("%d acquisitions, %.2f scripts each, longest wait %v", n, each, longest)
@@ -116,10 +116,10 @@ func TestReleaseWakesOne(t *testing.T) {
 	}
 }
 
-// listed is how many stand in the wake list of a lock.
-func listed(t *testing.T, rdb redis.UniversalClient, name string) int64 {
+// listed is how many stand in the wake list of the lock "hot".
+func listed(t *testing.T, rdb redis.UniversalClient) int64 {
 	t.Helper()
-	return rdb.ZCount(t.Context(), "latchkey_wake:{"+name+"}", "(0", "+inf").Val()
+	return rdb.ZCount(t.Context(), "latchkey_wake:{hot}", "(0", "+inf").Val()
 }
 
 // Half of those in line stand still, one behind the other: their connections are alive, and they hear nothing. The free lock waits for them once, and
@@ -152,7 +152,7 @@ func TestStoppedClientsStandInLine(t *testing.T) {
 			served <- time.Now()
 			_ = h.Release(context.Background())
 		})
-		eventually(t, "it is in line", func() bool { return listed(t, rdb, "hot") == int64(i+1) })
+		eventually(t, "it is in line", func() bool { return listed(t, rdb) == int64(i+1) })
 	}
 	for _, p := range proxies {
 		p.Freeze()
@@ -188,7 +188,7 @@ func TestGreedyClientWaits(t *testing.T) {
 	for i := range clients {
 		clients[i] = newClient(t, s)
 	}
-	turns, longest, lost := herd(t, clients, lock.Exclusive, 2*time.Second, time.Millisecond, 2*time.Millisecond, 0)
+	turns, longest, lost := herd(t, clients, lock.Exclusive, 2*time.Second, 2*time.Millisecond, 0)
 	n := sum(turns)
 	turn := 2 * time.Second / time.Duration(n)
 	t.Logf("%d turns, the greedy one has %d, longest wait %v, that is %.1f times all turns", n, turns[0], longest, float64(longest)/float64(turn*20))
@@ -210,7 +210,7 @@ func standIn(t *testing.T, ctx context.Context, c *redisson.Client, rdb redis.Un
 		_, err := c.Acquire(ctx, lock.Request{Key: "hot", Wait: -1})
 		done <- err
 	}()
-	eventually(t, "it is in line", func() bool { return listed(t, rdb, "hot") == place })
+	eventually(t, "it is in line", func() bool { return listed(t, rdb) == place })
 	return done
 }
 
@@ -305,7 +305,7 @@ func TestRedissonHearsOfReleases(t *testing.T) {
 	for i := range clients {
 		clients[i] = newClient(t, s)
 	}
-	turns, _, _ := herd(t, clients, lock.Exclusive, time.Second, time.Millisecond, 2*time.Millisecond)
+	turns, _, _ := herd(t, clients, lock.Exclusive, time.Second, 2*time.Millisecond)
 	n, told := sum(turns), len(messages)
 	t.Logf("%d of %d releases were heard", told, n)
 	if told < n/17 || told > n/2 {
@@ -333,7 +333,7 @@ func TestHerdsElsewhere(t *testing.T) {
 			return n
 		}
 		before := count()
-		turns, longest, lost := herd(t, clients, lock.Exclusive, 2*time.Second, time.Millisecond, 2*time.Millisecond)
+		turns, longest, lost := herd(t, clients, lock.Exclusive, 2*time.Second, 2*time.Millisecond)
 		each := float64(count()-before) / float64(sum(turns))
 		t.Logf("%d acquisitions, %.2f scripts each, longest wait %v", sum(turns), each, longest)
 		if each > 4 && sum(turns) > 100 || lost > 0 { // of fewer, most is what waiters ask by the clock
@@ -341,12 +341,12 @@ func TestHerdsElsewhere(t *testing.T) {
 		}
 		changed := make(chan struct{})
 		time.AfterFunc(time.Second, func() { defer close(changed); failover() })
-		turns, longest, lost = herd(t, clients, lock.Exclusive, 8*time.Second, time.Millisecond, 2*time.Millisecond)
+		turns, longest, lost = herd(t, clients, lock.Exclusive, 8*time.Second, 2*time.Millisecond)
 		<-changed
 		t.Logf("%d acquisitions in 8s with a failover, longest wait %v, %d were lost", sum(turns), longest, lost)
 		for range 3 { // on a busy machine, few have had their turn
 			if slices.Contains(turns, 0) {
-				more, _, _ := herd(t, clients, lock.Exclusive, 4*time.Second, time.Millisecond, 2*time.Millisecond)
+				more, _, _ := herd(t, clients, lock.Exclusive, 4*time.Second, 2*time.Millisecond)
 				for i, k := range more {
 					turns[i] += k
 				}
@@ -358,7 +358,7 @@ func TestHerdsElsewhere(t *testing.T) {
 			}
 		}
 		few := min(20, sum(turns)/32) // a quarter of what they had in a second with the failover, on a busy machine
-		turns, longest, lost = herd(t, clients, lock.Exclusive, time.Second, time.Millisecond, 2*time.Millisecond)
+		turns, longest, lost = herd(t, clients, lock.Exclusive, time.Second, 2*time.Millisecond)
 		if sum(turns) < few || longest > 2*time.Second || lost > 0 {
 			t.Errorf("%d acquisitions a second after it, longest wait %v", sum(turns), longest)
 		}

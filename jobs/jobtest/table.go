@@ -17,16 +17,16 @@ type row struct {
 }
 
 var table = []row{
-	{name: "free", play: func(s *scene) { s.want(s.add("7"), Done, 0, 1) }},
+	{name: "free", play: func(s *scene) { s.wantDone(s.add("7"), 0, 1) }},
 	{name: "own error", play: func(s *scene) {
 		s.work = func(_ context.Context, run int32) error { return map[int32]error{1: errOwn}[run] }
-		s.want(s.add("7"), Done, 1, 2)
+		s.wantDone(s.add("7"), 1, 2)
 	}},
 	{name: "busy", play: func(s *scene) { comesLater(s, false) }},
 	{name: "busy at the last attempt", play: func(s *scene) { comesLater(s, true) }},
 	{name: "skip", options: []guard.Option{guard.Busy(guard.Skip)}, play: func(s *scene) {
 		defer s.hold()()
-		s.want(s.add("7"), Done, 0, 0)
+		s.wantDone(s.add("7"), 0, 0)
 	}},
 	{name: "lost", play: func(s *scene) {
 		s.work = func(ctx context.Context, run int32) error {
@@ -44,14 +44,14 @@ var table = []row{
 		if ok, err := s.hand.ForceUnlock(context.Background(), "order:7"); !ok || err != nil {
 			s.Fatal(ok, err)
 		}
-		s.want(j, Done, 1, 2)
+		s.wantDone(j, 1, 2)
 	}},
 	{name: "outage", play: func(s *scene) {
 		s.server.Kill(s.T)
 		j := s.add("7")
 		s.sees(guard.OutcomeOutage)
 		s.server.Restart(s.T)
-		s.want(j, Done, 0, 1)
+		s.wantDone(j, 0, 1)
 	}},
 	{name: "bad key", play: func(s *scene) {
 		j := s.add("")
@@ -81,7 +81,7 @@ var table = []row{
 		}
 		release()
 		s.start()
-		s.want(j, Done, 0, 1)
+		s.wantDone(j, 0, 1)
 	}},
 	{name: "drain", play: func(s *scene) {
 		if _, err := s.registry.Drain(s.Context()); err != nil {
@@ -91,7 +91,7 @@ var table = []row{
 		s.sees(guard.OutcomeDraining)
 		s.runner.Stop()
 		s.start()
-		s.want(j, Done, 0, 1)
+		s.wantDone(j, 0, 1)
 	}},
 	{name: "replaced", options: []guard.Option{guard.Busy(guard.Replace), guard.Wait(10 * time.Second)}, play: func(s *scene) {
 		s.work = func(ctx context.Context, run int32) error {
@@ -117,7 +117,7 @@ var table = []row{
 			}
 			return nil
 		}
-		s.want(s.add("7"), Done, 1, 2)
+		s.wantDone(s.add("7"), 1, 2)
 	}},
 	{name: "delivered twice", play: func(s *scene) {
 		over := make(chan struct{})
@@ -167,7 +167,7 @@ func comesLater(s *scene, last bool) {
 	j := s.runner.Add(s.T, Order{"7"}, last)
 	s.sees(guard.OutcomeBusy)
 	release()
-	s.want(j, Done, 0, 1)
+	s.wantDone(j, 0, 1)
 }
 
 // crowd adds many jobs at once, and waits for their end.

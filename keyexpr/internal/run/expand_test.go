@@ -10,12 +10,12 @@ import (
 )
 
 // linesProgram is a program that makes a key of each element of a list, between two literals.
-func linesProgram(list any, before, behind string, item ...Part) (*Program, func(string) (any, error)) {
+func linesProgram(list any, item ...Part) (*Program, func(string) (any, error)) {
 	p := &Program{
-		Text:  before + "#{list}" + behind,
+		Text:  "o:#{list}:x",
 		Roots: []Root{{Name: "list"}},
 		At:    1,
-		Parts: []Part{text(before), text(behind)},
+		Parts: []Part{text("o:"), text(":x")},
 		Items: &Items{Src: "list", Item: item[0], List: func(st *State) (reflect.Value, error) {
 			at, err := st.root(0)
 			if err != nil {
@@ -59,7 +59,7 @@ func TestListsOfKeys(t *testing.T) {
 		{"as many as there may be", make([]bool, MaxKeys), []Part{element(':')}, []string{"o:false:x"}, ""},
 		{"one too many", make([]bool, MaxKeys+1), []Part{element(':')}, nil, "makes more than 1024 keys"},
 	} {
-		p, facts := linesProgram(tt.list, "o:", ":x", tt.item...)
+		p, facts := linesProgram(tt.list, tt.item...)
 		got, err := p.Expand(context.Background(), nil, facts, nil)
 		if tt.fault == "" && (err != nil || !slices.Equal(got, tt.want)) {
 			t.Errorf("%s: Expand = %q, %v, want %q", tt.name, got, err, tt.want)
@@ -69,7 +69,7 @@ func TestListsOfKeys(t *testing.T) {
 		}
 	}
 	// A long key of a list is shortened like any other, and stays another one than its neighbour.
-	p, facts := linesProgram([]string{long + "a", long + "b"}, "o:", ":x", element(':'))
+	p, facts := linesProgram([]string{long + "a", long + "b"}, element(':'))
 	got, err := p.Expand(context.Background(), nil, facts, nil)
 	if err != nil || len(got) != 2 || len(got[0]) > MaxKey || !strings.Contains(got[0], DigestMark) {
 		t.Errorf("Expand of long elements = %q, %v", got, err)
@@ -79,13 +79,13 @@ func TestListsOfKeys(t *testing.T) {
 // Keys are appended to what the caller has, which stays as it is: only the new ones are sorted, and none is taken for an old one.
 func TestExpandAppends(t *testing.T) {
 	had := []string{"z", "o:a:x"}
-	p, facts := linesProgram([]string{"b", "a"}, "o:", ":x", element(':'))
+	p, facts := linesProgram([]string{"b", "a"}, element(':'))
 	got, err := p.Expand(context.Background(), slices.Clone(had), facts, nil)
 	if want := append(had, "o:a:x", "o:b:x"); err != nil || !slices.Equal(got, want) {
 		t.Errorf("Expand = %q, %v, want %q", got, err, want)
 	}
 	// The bound is on the keys of one template, and not on those that the caller has.
-	p, facts = linesProgram(make([]bool, MaxKeys), "o:", ":x", element(':'))
+	p, facts = linesProgram(make([]bool, MaxKeys), element(':'))
 	if got, err := p.Expand(context.Background(), make([]string, 5), facts, nil); err != nil || len(got) != 6 {
 		t.Errorf("Expand behind 5 keys = %d keys, %v", len(got), err)
 	}

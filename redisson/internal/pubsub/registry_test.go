@@ -9,10 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// assigned returns a Subscriber with one subscription that is assigned to addr, by a connection that does nothing by itself.
-func assigned(name, addr string) (*Subscription, *connection) {
+// assigned returns a subscription to "k" that is assigned to addr, by a connection that does nothing by itself.
+func assigned(addr string) (*Subscription, *connection) {
 	s := NewSubscriber(&Topology{})
-	sub := s.Subscribe(name)
+	sub := s.Subscribe("k")
 	s.cancel()
 	return sub, take(sub, addr)
 }
@@ -58,7 +58,7 @@ func pass(d time.Duration) {
 // cancellation: that would else be taken for one of a later subscription.
 func TestForgetAfterTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sub, c := assigned("k", "addr")
+		sub, c := assigned("addr")
 		s := sub.subscriber
 		expectPending(t, c, []string{"k"}, nil)
 		c.answer("ssubscribe", "k")
@@ -81,7 +81,7 @@ func TestForgetAfterTheLastAnswer(t *testing.T) {
 // A channel for which nothing was sent when it has lingered long enough leaves its connection.
 func TestForgetWhatWasNeverSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sub, c := assigned("k", "addr")
+		sub, c := assigned("addr")
 		sub.Close()
 		pass(Linger)
 		if n, _ := sub.subscriber.size(); n != 0 || len(c.channels) != 0 {
@@ -102,7 +102,7 @@ func TestMoved(t *testing.T) {
 		{"classic", "", "unsubscribe", true, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			_, c := assigned("k", tt.addr)
+			_, c := assigned(tt.addr)
 			if tt.sent {
 				c.pending()
 			}
@@ -119,7 +119,7 @@ func TestMoved(t *testing.T) {
 // Answers of a connection that a channel has left are not for its next one.
 func TestAnswerOfAnotherConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sub, old := assigned("k", "old")
+		sub, old := assigned("old")
 		old.pending()
 		old.release(time.Second, func(*channel) bool { return true })
 		pass(time.Second - 1)
