@@ -160,6 +160,10 @@ func TestGrammarOfLevels(t *testing.T) {
 			t.Errorf("%q comes back as %+v, %v", s, read, err)
 		}
 	}
+}
+
+// The attributes of a text that are bounds are read one by one, up to the end of each.
+func TestBoundsInText(t *testing.T) {
 	for text, want := range map[string]string{
 		"k; limit=1; levels=20 of all, x":            "bad level",
 		"k; limit=1; levels=20 of all wait=2s":       "write ; wait=2s",
@@ -243,68 +247,72 @@ func TestRatesAreAskedFor(t *testing.T) {
 
 var twoLevels = []guard.Option{guard.Limit(1), guard.Level(20, "all"), guard.LevelFrom("#{req.Plan.Slots}", "tenant:{#{req.Tenant}}")}
 
+// badBounds are what can't be declared, and what a programmer hears of each.
+var badBounds = []struct {
+	l    lock.Locker
+	opts []guard.Option
+	want []string
+}{
+	// What lacks something else, or goes with nothing.
+	{nil, opts{guard.Level(20, "all")}, []string{"levels without limit"}},
+	{nil, opts{guard.Level(20, "all"), guard.Rate(10, time.Minute)}, []string{"levels without limit"}},
+	{nil, opts{guard.Burst(5)}, []string{"burst without rate"}},
+	{nil, opts{guard.Limit(1), guard.Burst(5)}, []string{"burst without rate"}},
+	{nil, opts{guard.Rate(10, time.Minute), guard.Burst(0)}, []string{"burst of 0"}},
+	{nil, opts{guard.Rate(10, time.Minute), guard.Limit(0)}, []string{"limit of at least 1, not 0"}},
+	{nil, opts{guard.Kind(lock.Permit)}, []string{"kind permit needs a limit of at least 1, not 0, or a rate"}},
+	{nil, opts{guard.Rate(10, time.Minute), guard.HoldAtLeast(time.Second)}, []string{"rate without limit holds nothing: leave hold, lease and max-hold out"}},
+	{nil, opts{guard.Rate(10, time.Minute), guard.Lease(time.Second)}, []string{"rate without limit holds nothing"}},
+	{nil, opts{guard.Rate(10, time.Minute), guard.LeaseFrom("#{req.Slots}")}, []string{"rate without limit holds nothing"}},
+	{nil, opts{guard.Rate(10, time.Minute), guard.MaxHold(time.Second)}, []string{"rate without limit holds nothing"}},
+	{nil, opts{guard.Rate(10, time.Minute), guard.Fair()}, []string{"levels and a rate belong to kind permit, not to kind fair"}},
+	{nil, opts{guard.Limit(1), guard.Level(20, "all"), guard.Write()}, []string{"levels and a rate belong to kind permit, not to kind write"}},
+	{nil, opts{guard.Rate(10, time.Minute), guard.Busy(guard.Replace)}, []string{"busy=replace is for kinds that one call holds at a time, not for kind permit"}},
+	{nil, opts{guard.Rate(10, time.Minute), guard.Rate(5, time.Minute)}, []string{`rate is given twice, as "10/1m" and as "5/1m"`}},
+	{nil, opts{guard.Rate(0, time.Minute)}, []string{`bad rate "0/1m"`}},
+	{nil, opts{guard.Rate(1, 0)}, []string{`bad rate "1/0s"`}},
+	{nil, opts{guard.Rate(1, guard.Forever)}, []string{`bad rate "1/forever"`}},
+	{nil, opts{guard.Limit(1), guard.Level(0, "all")}, []string{`bad level "0 of all"`}},
+	{nil, opts{guard.Limit(1), guard.Level(1, "")}, []string{"bad level"}},
+	{nil, opts{guard.Limit(1), guard.Level(1, "a,b")}, []string{`bad level "b"`, `a comma in a key as #{","}`}},
+	{nil, opts{guard.Limit(1), guard.Level(1, "a"), guard.Level(1, "b"), guard.Level(1, "c")}, []string{`bad level " 1 of c", want one or two`}},
+
+	// Keys and limits that do not fit the request.
+	{nil, opts{guard.Limit(1), guard.Level(1, "user:#{req.User}")}, []string{"levels need keys of their own"}},
+	{nil, opts{guard.Limit(1), guard.Level(1, "all"), guard.Level(2, "all")}, []string{"levels need keys of their own"}},
+	{
+		nil, opts{guard.Limit(1), guard.Level(1, "#{req.Tennant}")},
+		[]string{"levels: keyexpr: unknown field Tennant of Call, did you mean Tenant? (at offset 6 "},
+	},
+	{nil, opts{guard.Limit(1), guard.Level(1, "t:#{req.Tags}")}, []string{`levels: "t:#{req.Tags}" makes several keys`}},
+	{nil, opts{guard.Limit(1), guard.Level(1, "#{lower(req.Tags)}")}, []string{"levels: "}},
+	{nil, opts{guard.Limit(1), guard.Level(1, "${req.Tenant}")}, []string{"levels: ", "write #{req.Tenant}"}},
+	{nil, opts{guard.Limit(1), guard.Level(1, "all wait=2s")}, []string{"levels: wait= would be a part of the key"}},
+	{nil, opts{guard.Limit(1), guard.LevelFrom("#{req.Plan.Slot}", "all")}, []string{"unknown field Slot", "did you mean Slots? (at offset 11 "}},
+	{
+		nil, opts{guard.Limit(1), guard.LevelFrom("#{req.User}", "all")},
+		[]string{"levels: keyexpr: makes <string>, and should make one whole number from 1 to 10,000, out of the request"},
+	},
+	{nil, opts{guard.Limit(1), guard.LevelFrom("#{3}", "all")}, []string{"levels: keyexpr: makes <int>", "out of the request"}},
+	{nil, opts{guard.Limit(1), guard.LevelFrom("#{req.Usr}", "#{req.Tennant}")}, []string{"unknown field Usr", "unknown field Tennant"}},
+
+	// Several keys.
+	{nil, opts{guard.Key("#{req.Tags}"), guard.Limit(1), guard.Level(20, "all")}, []string{`key: "#{req.Tags}" makes several keys: levels`}},
+	{nil, opts{guard.Key("t:#{map(req.Tags, raw(#))}"), guard.Rate(1, time.Second)}, []string{"makes several keys"}},
+	{
+		nil, opts{guard.KeysFunc(func(c Call) ([]string, error) { return c.Tags, nil }), guard.Rate(1, time.Second)},
+		[]string{"KeysFunc: levels and a rate are for one key"},
+	},
+
+	// Lockers without them.
+	{memlockOf(), opts{guard.Limit(1), guard.Level(20, "all")}, []string{"levels and a rate: a struct { lock.Locker } has none, as"}},
+	{memlockOf(), opts{guard.Rate(1, time.Second)}, []string{"has no method ServesLevels"}},
+	{&bounds{unfit: errors.New("in two slots")}, twoLevels, []string{"in two slots"}},
+}
+
 // TestBoundsAtStart is what a programmer hears of levels and a rate that can't be.
 func TestBoundsAtStart(t *testing.T) {
-	refused := errors.New("in two slots")
-	tagsFunc := guard.KeysFunc(func(c Call) ([]string, error) { return c.Tags, nil })
-	for _, tt := range []struct {
-		l    lock.Locker
-		opts []guard.Option
-		want []string
-	}{
-		// What lacks something else, or goes with nothing.
-		{nil, opts{guard.Level(20, "all")}, []string{"levels without limit"}},
-		{nil, opts{guard.Level(20, "all"), guard.Rate(10, time.Minute)}, []string{"levels without limit"}},
-		{nil, opts{guard.Burst(5)}, []string{"burst without rate"}},
-		{nil, opts{guard.Limit(1), guard.Burst(5)}, []string{"burst without rate"}},
-		{nil, opts{guard.Rate(10, time.Minute), guard.Burst(0)}, []string{"burst of 0"}},
-		{nil, opts{guard.Rate(10, time.Minute), guard.Limit(0)}, []string{"limit of at least 1, not 0"}},
-		{nil, opts{guard.Kind(lock.Permit)}, []string{"kind permit needs a limit of at least 1, not 0, or a rate"}},
-		{nil, opts{guard.Rate(10, time.Minute), guard.HoldAtLeast(time.Second)}, []string{"rate without limit holds nothing: leave hold, lease and max-hold out"}},
-		{nil, opts{guard.Rate(10, time.Minute), guard.Lease(time.Second)}, []string{"rate without limit holds nothing"}},
-		{nil, opts{guard.Rate(10, time.Minute), guard.LeaseFrom("#{req.Slots}")}, []string{"rate without limit holds nothing"}},
-		{nil, opts{guard.Rate(10, time.Minute), guard.MaxHold(time.Second)}, []string{"rate without limit holds nothing"}},
-		{nil, opts{guard.Rate(10, time.Minute), guard.Fair()}, []string{"levels and a rate belong to kind permit, not to kind fair"}},
-		{nil, opts{guard.Limit(1), guard.Level(20, "all"), guard.Write()}, []string{"levels and a rate belong to kind permit, not to kind write"}},
-		{nil, opts{guard.Rate(10, time.Minute), guard.Busy(guard.Replace)}, []string{"busy=replace is for kinds that one call holds at a time, not for kind permit"}},
-		{nil, opts{guard.Rate(10, time.Minute), guard.Rate(5, time.Minute)}, []string{`rate is given twice, as "10/1m" and as "5/1m"`}},
-		{nil, opts{guard.Rate(0, time.Minute)}, []string{`bad rate "0/1m"`}},
-		{nil, opts{guard.Rate(1, 0)}, []string{`bad rate "1/0s"`}},
-		{nil, opts{guard.Rate(1, guard.Forever)}, []string{`bad rate "1/forever"`}},
-		{nil, opts{guard.Limit(1), guard.Level(0, "all")}, []string{`bad level "0 of all"`}},
-		{nil, opts{guard.Limit(1), guard.Level(1, "")}, []string{"bad level"}},
-		{nil, opts{guard.Limit(1), guard.Level(1, "a,b")}, []string{`bad level "b"`, `a comma in a key as #{","}`}},
-		{nil, opts{guard.Limit(1), guard.Level(1, "a"), guard.Level(1, "b"), guard.Level(1, "c")}, []string{`bad level " 1 of c", want one or two`}},
-
-		// Keys and limits that do not fit the request.
-		{nil, opts{guard.Limit(1), guard.Level(1, "user:#{req.User}")}, []string{"levels need keys of their own"}},
-		{nil, opts{guard.Limit(1), guard.Level(1, "all"), guard.Level(2, "all")}, []string{"levels need keys of their own"}},
-		{
-			nil, opts{guard.Limit(1), guard.Level(1, "#{req.Tennant}")},
-			[]string{"levels: keyexpr: unknown field Tennant of Call, did you mean Tenant? (at offset 6 "},
-		},
-		{nil, opts{guard.Limit(1), guard.Level(1, "t:#{req.Tags}")}, []string{`levels: "t:#{req.Tags}" makes several keys`}},
-		{nil, opts{guard.Limit(1), guard.Level(1, "#{lower(req.Tags)}")}, []string{"levels: "}},
-		{nil, opts{guard.Limit(1), guard.Level(1, "${req.Tenant}")}, []string{"levels: ", "write #{req.Tenant}"}},
-		{nil, opts{guard.Limit(1), guard.Level(1, "all wait=2s")}, []string{"levels: wait= would be a part of the key"}},
-		{nil, opts{guard.Limit(1), guard.LevelFrom("#{req.Plan.Slot}", "all")}, []string{"unknown field Slot", "did you mean Slots? (at offset 11 "}},
-		{
-			nil, opts{guard.Limit(1), guard.LevelFrom("#{req.User}", "all")},
-			[]string{"levels: keyexpr: makes <string>, and should make one whole number from 1 to 10,000, out of the request"},
-		},
-		{nil, opts{guard.Limit(1), guard.LevelFrom("#{3}", "all")}, []string{"levels: keyexpr: makes <int>", "out of the request"}},
-		{nil, opts{guard.Limit(1), guard.LevelFrom("#{req.Usr}", "#{req.Tennant}")}, []string{"unknown field Usr", "unknown field Tennant"}},
-
-		// Several keys.
-		{nil, opts{guard.Key("#{req.Tags}"), guard.Limit(1), guard.Level(20, "all")}, []string{`key: "#{req.Tags}" makes several keys: levels`}},
-		{nil, opts{guard.Key("t:#{map(req.Tags, raw(#))}"), guard.Rate(1, time.Second)}, []string{"makes several keys"}},
-		{nil, opts{tagsFunc, guard.Rate(1, time.Second)}, []string{"KeysFunc: levels and a rate are for one key"}},
-
-		// Lockers without them.
-		{memlockOf(), opts{guard.Limit(1), guard.Level(20, "all")}, []string{"levels and a rate: a struct { lock.Locker } has none, as"}},
-		{memlockOf(), opts{guard.Rate(1, time.Second)}, []string{"has no method ServesLevels"}},
-		{&bounds{unfit: refused}, twoLevels, []string{"in two slots"}},
-	} {
+	for _, tt := range badBounds {
 		if tt.l == nil {
 			tt.l = newBounds()
 		}
@@ -426,6 +434,14 @@ func TestLevelsInAllSpellings(t *testing.T) {
 		_, err := f(t.Context(), alice())
 		check(what, err)
 	}
+	f := guard.Must(guard.Action(guard.Must(guard.New(l)), func(context.Context, tagged) error { return nil }))
+	check("tag", f(t.Context(), tagged{User: "alice", Tenant: "acme", Slots: 3}))
+}
+
+// An override with bounds that can't be is refused.
+func TestOverrideWithBadBounds(t *testing.T) {
+	reg := newRegistry(t)
+	calling(t, newBounds(), guard.In(reg), guard.FromSpec(guard.Spec{Limit: 5, Levels: "7 of those", Rate: "3/1s"}))
 	for text, want := range map[string]string{
 		"call: levels=20 of #{req.Tennant}": "did you mean Tenant?", "call: levels=1 of user:#{req.User}": "keys of their own",
 		"call: rate=10/1s; burst=400000000": "bad rate", "call: key=#{req.Tags}": "makes several keys", "call: hold=1s; levels=1 of a, 2 of a": "keys of their own",
@@ -438,8 +454,6 @@ func TestLevelsInAllSpellings(t *testing.T) {
 			t.Errorf("override %s: %v, want %q", text, err, want)
 		}
 	}
-	f := guard.Must(guard.Action(guard.Must(guard.New(l)), func(context.Context, tagged) error { return nil }))
-	check("tag", f(t.Context(), tagged{User: "alice", Tenant: "acme", Slots: 3}))
 }
 
 // A level whose key or limit the request does not give is the request's fault, and named by its fact.

@@ -3,7 +3,6 @@ package guard_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,14 +10,12 @@ import (
 
 	"github.com/latchkey-go/latchkey/guard"
 	"github.com/latchkey-go/latchkey/internal/redistest"
-	"github.com/latchkey-go/latchkey/redisson"
 )
 
 // Guards of two processes read their limits from requests, and these change while two calls with another limit are inside: never are more
 // inside than the limit of those who come in, and calls of which as many are inside already are busy.
 func TestLimitsOfRequestsOnRedis(t *testing.T) {
 	s := redistest.Any(t)
-	rdb := s.Client(t)
 	var inside, most, came atomic.Int64
 	work := func(ctx context.Context, r Report) (string, error) {
 		now := inside.Add(1)
@@ -34,14 +31,9 @@ func TestLimitsOfRequestsOnRedis(t *testing.T) {
 		return "", ctx.Err()
 	}
 	var processes []func(context.Context, Report) (string, error)
-	for i := range 2 {
-		client, err := redisson.New(rdb)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = client.Close() })
-		g := guard.Must(guard.New(client, guard.Name(fmt.Sprintf("report%d", i)), guard.Key("report:#{req.Customer}"), slots, timeout, guard.Wait(10*time.Second)))
-		processes = append(processes, guard.Must(guard.Func(g, work)))
+	for range 2 {
+		client, _ := openRedis(t, s)
+		processes = append(processes, reporting(t, client, work, slots, timeout, guard.Wait(10*time.Second)))
 	}
 	leave := make(chan struct{})
 	staying := context.WithValue(t.Context(), leaveKey{}, leave)
@@ -79,7 +71,7 @@ func TestLimitsOfRequestsOnRedis(t *testing.T) {
 	}
 	close(leave)
 	stay.Wait()
-	if left := rdb.Keys(t.Context(), "*report:a*").Val(); len(left) != 0 {
+	if left := s.Client(t).Keys(t.Context(), "*report:a*").Val(); len(left) != 0 {
 		t.Errorf("keys %q are left", left)
 	}
 }

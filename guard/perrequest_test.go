@@ -279,6 +279,22 @@ func TestExpressionMistakes(t *testing.T) {
 	}
 }
 
+// twoSlots is a request, and twoPermits what it asks for.
+var (
+	twoSlots   = Report{Customer: "a", Slots: 2, Timeout: time.Second}
+	twoPermits = lock.Request{Key: "a", Kind: lock.Permit, Limit: 2, Lease: time.Second}
+)
+
+// expect checks what the last call has asked for.
+func (s *spy) expect(t *testing.T, what string, err error, want ...lock.Request) {
+	t.Helper()
+	got := s.asked()
+	s.requests = nil
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: %v, asked for %+v, want %+v", what, err, got, want)
+	}
+}
+
 // An expression sees the facts that the key sees, wherever those come from.
 func TestExpressionsInFrontOfAnything(t *testing.T) {
 	type tagged struct {
@@ -294,37 +310,28 @@ func TestExpressionsInFrontOfAnything(t *testing.T) {
 		Many func(ctx context.Context, ids []string, r Report) error `guard:"#{ids}; lease=#{r.Timeout}; args=ids,r"`
 	}
 	l := newSpy()
-	run := func(what string, err error, want ...lock.Request) {
-		t.Helper()
-		got := l.asked()
-		l.requests = nil
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, asked for %+v, want %+v", what, err, got, want)
-		}
-	}
-	r := Report{Customer: "a", Slots: 2, Timeout: time.Second}
-	permit := lock.Request{Key: "a", Kind: lock.Permit, Limit: 2, Lease: time.Second}
 	both := []guard.Option{guard.Name("n"), slots, timeout}
 	newGuard := func(opts ...guard.Option) *guard.Guard { return guard.Must(guard.New(l, append(opts, both...)...)) }
 
 	f := guard.Must(guard.Func(newGuard(guard.KeyFunc(func(r Report) (string, error) { return r.Customer, nil })), reported))
-	_, err := f(t.Context(), r)
-	run("KeyFunc", err, permit)
+	_, err := f(t.Context(), twoSlots)
+	l.expect(t, "KeyFunc", err, twoPermits)
 	f = guard.Must(guard.Func(newGuard(guard.KeyFrom(spel.Expression("#r.customer", spel.Params("r")))), reported))
-	_, err = f(t.Context(), r)
-	run("KeyFrom", err, permit)
+	_, err = f(t.Context(), twoSlots)
+	l.expect(t, "KeyFrom", err, twoPermits)
 	try := guard.Must(guard.Try(newGuard(guard.Key("#{req.Customer}")), reported))
-	run("Try", try(t.Context(), r).Err, permit)
+	l.expect(t, "Try", try(t.Context(), twoSlots).Err, twoPermits)
 	action := guard.Must(guard.Action(newGuard(guard.Key("#{req.Customer}"), guard.When("req.Slots > 0")), func(context.Context, Report) error { return nil }))
-	run("Action", action(t.Context(), r), permit)
-	_, err = guard.Do(t.Context(), newGuard(guard.Key("#{req.Customer}")), r, func(context.Context) (int, error) { return 0, nil })
-	run("Do", err, permit)
+	l.expect(t, "Action", action(t.Context(), twoSlots), twoPermits)
+	_, err = guard.Do(t.Context(), newGuard(guard.Key("#{req.Customer}")), twoSlots, func(context.Context) (int, error) { return 0, nil })
+	l.expect(t, "Do", err, twoPermits)
 	job := guard.Must(guard.Job(guard.Must(guard.New(l, guard.Name("n"), guard.Key("job"), guard.LimitFrom("#{slots()}"),
 		guard.TemplateFunc("slots", func(context.Context) int { return 4 }))), func(context.Context) error { return nil }))
-	run("Job", job(t.Context()), lock.Request{Key: "job", Kind: lock.Permit, Limit: 4})
+	l.expect(t, "Job", job(t.Context()), lock.Request{Key: "job", Kind: lock.Permit, Limit: 4})
 
 	fn := guard.Must(guard.Action(guard.Must(guard.New(l)), func(context.Context, tagged) error { return nil }))
-	run("request tag", fn(t.Context(), tagged{ID: "7", For: time.Minute, More: 5}), lock.Request{Key: "tagged:7", Kind: lock.Permit, Limit: 5, Lease: time.Minute})
+	l.expect(t, "request tag", fn(t.Context(), tagged{ID: "7", For: time.Minute, More: 5}),
+		lock.Request{Key: "tagged:7", Kind: lock.Permit, Limit: 5, Lease: time.Minute})
 
 	a := api{
 		Pay:  func(context.Context, Report) error { return nil },
@@ -334,10 +341,15 @@ func TestExpressionsInFrontOfAnything(t *testing.T) {
 	if err := guard.Bind(guard.Must(guard.New(l)), &a); err != nil {
 		t.Fatal(err)
 	}
-	run("Bind", a.Pay(t.Context(), r), permit)
-	run("Bind of arguments", a.Move(t.Context(), 3, time.Hour), lock.Request{Key: "moves", Kind: lock.Permit, Limit: 3, Lease: time.Hour})
-	run("Bind of a list", a.Many(t.Context(), []string{"y", "x"}, r), lock.Request{Key: "x", Lease: time.Second}, lock.Request{Key: "y", Lease: time.Second})
+	l.expect(t, "Bind", a.Pay(t.Context(), twoSlots), twoPermits)
+	l.expect(t, "Bind of arguments", a.Move(t.Context(), 3, time.Hour), lock.Request{Key: "moves", Kind: lock.Permit, Limit: 3, Lease: time.Hour})
+	l.expect(t, "Bind of a list", a.Many(t.Context(), []string{"y", "x"}, twoSlots),
+		lock.Request{Key: "x", Lease: time.Second}, lock.Request{Key: "y", Lease: time.Second})
+}
 
+// An expression of an adapter sees the facts that the adapter has.
+func TestExpressionsInFrontOfAdapters(t *testing.T) {
+	l := newSpy()
 	wrapped := func(context.Context, Report) (struct{}, error) { return struct{}{}, nil }
 	var to func(context.Context, Report) (struct{}, error)
 	if err := adapter.Wrap(l, nil, adapter.Directive[Report, struct{}]{
@@ -346,17 +358,18 @@ func TestExpressionsInFrontOfAnything(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = to(t.Context(), r)
-	run("Wrap", err, permit)
+	_, err := to(t.Context(), twoSlots)
+	l.expect(t, "Wrap", err, twoPermits)
 
-	runner := guard.Must(adapter.Prepare(newGuard(guard.Key("#{path.id}")), keyexpr.Roots{"path": keyexpr.Names("id"), "req": keyexpr.TypeFor[Report]()}))
+	g := guard.Must(guard.New(l, guard.Key("#{path.id}"), guard.Name("n"), slots, timeout))
+	runner := guard.Must(adapter.Prepare(g, keyexpr.Roots{"path": keyexpr.Names("id"), "req": keyexpr.TypeFor[Report]()}))
 	_, err = runner.Run(t.Context(), func(root string) (any, error) {
 		if root == "req" {
-			return r, nil
+			return twoSlots, nil
 		}
 		return keyexpr.Lookup(func(string) (string, bool, error) { return "a", true, nil }), nil
 	}, func(context.Context) error { return nil })
-	run("Run", err, permit)
+	l.expect(t, "Run", err, twoPermits)
 }
 
 // Nothing is evaluated of a request that needs no lock, and nothing twice of one that does.

@@ -110,26 +110,28 @@ func TestTogetherAsOneByOne(t *testing.T) {
 	}
 }
 
+// someOptions are those of a random guard.
+func someOptions(rnd *rand.Rand) (opts []guard.Option) {
+	for _, o := range []guard.Option{
+		guard.When("req.Free"), guard.Busy(guard.RunUnlocked), guard.Busy(guard.Skip), guard.Wait(20 * time.Millisecond), guard.Lease(5 * time.Second),
+		guard.Read(), guard.Fair(), guard.Fenced(), guard.HoldAtLeast(time.Hour),
+	} {
+		if rnd.IntN(6) == 0 {
+			opts = append(opts, o)
+		}
+	}
+	return opts
+}
+
 // playStack makes some calls of a random stack beside others who hold some of its keys, and returns what is seen.
 func playStack(t *testing.T, rnd *rand.Rand, l, others lock.Locker) (seen []string) {
 	t.Helper()
-	options := func(name, key string) []guard.Option {
-		opts := []guard.Option{guard.Name(name), guard.Key(key), guard.Observe(func(_ context.Context, e guard.Event) {
-			seen = append(seen, fmt.Sprintf("%s: %s, %d keys, %v", e.Guard, e.Outcome, e.Keys, e.Release))
-		})}
-		for _, o := range []guard.Option{
-			guard.When("req.Free"), guard.Busy(guard.RunUnlocked), guard.Busy(guard.Skip), guard.Wait(20 * time.Millisecond), guard.Lease(5 * time.Second),
-			guard.Read(), guard.Fair(), guard.Fenced(), guard.HoldAtLeast(time.Hour),
-		} {
-			if rnd.IntN(6) == 0 {
-				opts = append(opts, o)
-			}
-		}
-		return opts
-	}
+	observe := guard.Observe(func(_ context.Context, e guard.Event) {
+		seen = append(seen, fmt.Sprintf("%s: %s, %d keys, %v", e.Guard, e.Outcome, e.Keys, e.Release))
+	})
 	var members []*guard.Guard
 	for i, key := range []string{"t:#{req.ID}", "#{req.Items}", "o:#{req.ID}", "#{req.Items}"}[:2+rnd.IntN(3)] {
-		g, err := guard.New(l, options(fmt.Sprint("g", i), key)...)
+		g, err := guard.New(l, append(someOptions(rnd), guard.Name(fmt.Sprint("g", i)), guard.Key(key), observe)...)
 		if err != nil {
 			return append(seen, "refused")
 		}

@@ -63,6 +63,18 @@ func label(set attribute.Set, key attribute.Key) string {
 	return v.AsString()
 }
 
+// told is what telemetry says about one call, which may panic.
+func told(t *testing.T, l lock.Locker, fn work, o Order, opts ...guard.Option) (tracetest.SpanStubs, map[string]metricdata.Metrics) {
+	t.Helper()
+	r := record()
+	settle, _ := guarded(t, l, fn, append(opts, r.options...)...)
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = settle(t.Context(), o)
+	}()
+	return r.spans.GetSpans(), r.collect(t)
+}
+
 // TestTelemetry runs calls that end in every way, and looks at what is told about them: the outcome, and never a key.
 func TestTelemetry(t *testing.T) {
 	const secret = "customer-4711"
@@ -96,17 +108,11 @@ func TestTelemetry(t *testing.T) {
 		{guard.OutcomeLost, "", true, true, settled, loses, nil},
 	}
 	for _, tt := range tests {
-		l, r := newSpy(), record()
+		l := newSpy()
 		if tt.set != nil {
 			tt.set(l)
 		}
-		settle, _ := guarded(t, l, tt.work, append(tt.opts, r.options...)...)
-		func() {
-			defer func() { _ = recover() }()
-			_, _ = settle(t.Context(), Order{ID: secret})
-		}()
-
-		spans, metrics := r.spans.GetSpans(), r.collect(t)
+		spans, metrics := told(t, l, tt.work, Order{ID: secret}, tt.opts...)
 		if len(spans) != 1 {
 			t.Errorf("%s: %d spans", tt.outcome, len(spans))
 			continue
@@ -126,8 +132,8 @@ func TestTelemetry(t *testing.T) {
 		if _, held := metrics["latchkey.guard.hold.duration"]; held != tt.held {
 			t.Errorf("%s: histogram of held times: %v, want %v", tt.outcome, held, tt.held)
 		}
-		if told := fmt.Sprintf("%+v %+v", spans, metrics); strings.Contains(told, secret) {
-			t.Errorf("%s: telemetry tells the key: %s", tt.outcome, told)
+		if text := fmt.Sprintf("%+v %+v", spans, metrics); strings.Contains(text, secret) {
+			t.Errorf("%s: telemetry tells the key: %s", tt.outcome, text)
 		}
 	}
 }
