@@ -72,7 +72,7 @@ func TestBindAndRegister(t *testing.T) {
 	}
 }
 
-// tagged makes a struct with a tag that go vet would not let pass.
+// tagged points to a struct of one handler, whose tag may be one that go vet would not let pass.
 func tagged(h http.HandlerFunc, tag string) any {
 	t := reflect.StructOf([]reflect.StructField{{Name: "Settle", Type: reflect.TypeFor[http.HandlerFunc](), Tag: reflect.StructTag(tag)}})
 	v := reflect.New(t)
@@ -93,32 +93,16 @@ func TestBindReportsMistakes(t *testing.T) {
 		target any
 		want   string
 	}{
-		{"path value that the route lacks", &struct {
-			Settle http.HandlerFunc `route:"POST /orders/{id}" guard:"order:#{path.idd}"`
-		}{h}, "Settle"},
-		{"gin's spelling", &struct {
-			Settle http.HandlerFunc `route:"POST /orders/:id" guard:"order:#{path.id}"`
-		}{h}, `write "POST /orders/{id}"`},
+		{"path value that the route lacks", tagged(h, `route:"POST /orders/{id}" guard:"order:#{path.idd}"`), "Settle"},
+		{"gin's spelling", tagged(h, `route:"POST /orders/:id" guard:"order:#{path.id}"`), `write "POST /orders/{id}"`},
 		{"malformed route tag", tagged(h, `guard:"order:#{path.id}" route:POST`), "malformed struct tag"},
 		{"comma between the tags", tagged(h, `guard:"order:#{path.id}",route:"POST /orders/{id}"`), "malformed struct tag"},
-		{"no key", &struct {
-			Settle http.HandlerFunc `guard:"; wait=2s"`
-		}{h}, "no key"},
-		{"unknown attribute", &struct {
-			Settle http.HandlerFunc `guard:"order:#{path.id}; wiat=2s"`
-		}{h}, "did you mean wait"},
-		{"root of functions", &struct {
-			Settle http.HandlerFunc `guard:"order:#{req.ID}"`
-		}{h}, "req"},
-		{"args", &struct {
-			Settle http.HandlerFunc `guard:"order:#{path.id}; args=w,r"`
-		}{h}, "args"},
-		{"fallback without one", &struct {
-			Settle http.HandlerFunc `guard:"order:#{path.id}; busy=fallback"`
-		}{h}, "fallback"},
-		{"nil handler", &struct {
-			Settle http.HandlerFunc `guard:"order:#{path.id}"`
-		}{}, "nil"},
+		{"no key", tagged(h, `guard:"; wait=2s"`), "no key"},
+		{"unknown attribute", tagged(h, `guard:"order:#{path.id}; wiat=2s"`), "did you mean wait"},
+		{"root of functions", tagged(h, `guard:"order:#{req.ID}"`), "req"},
+		{"args", tagged(h, `guard:"order:#{path.id}; args=w,r"`), "args"},
+		{"fallback without one", tagged(h, `guard:"order:#{path.id}; busy=fallback"`), "fallback"},
+		{"nil handler", tagged(nil, `guard:"order:#{path.id}"`), "nil"},
 		{"function of the service layer", &struct {
 			Settle func(context.Context, int) error `guard:"order:#{path.id}"`
 		}{func(context.Context, int) error { return nil }}, "not an http.HandlerFunc"},

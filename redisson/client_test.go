@@ -114,7 +114,13 @@ type locker interface {
 
 func mustLock(tb testing.TB, l locker) context.Context {
 	tb.Helper()
-	held, err := l.Lock(context.Background())
+	return mustLockAgain(tb, l, context.Background())
+}
+
+// mustLockAgain locks l for the holder whose context ctx is.
+func mustLockAgain(tb testing.TB, l locker, ctx context.Context) context.Context {
+	tb.Helper()
+	held, err := l.Lock(ctx)
 	if err != nil {
 		tb.Fatal(err)
 	}

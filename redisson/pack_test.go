@@ -16,6 +16,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// performed is the answer to a call.
+func performed(t *testing.T, c *Client, cl call) answer {
+	return c.road.AskTogether(t.Context(), time.Now().Add(time.Minute), []call{cl})[0]
+}
+
 // Whatever is at their keys, locks that are updated together become what each of them becomes alone.
 func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
 	rdb := redistest.Any(t).Client(t)
@@ -44,14 +49,11 @@ func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
 		cl := plain{}.update(&holder{id: "me", keys: [1]string{key}}, counts{all: 1 + rnd.IntN(2)}, 30*time.Second, renewal)
 		tasks, twins = append(tasks, task{call: cl}), append(twins, twin)
 	}
-	perform := func(cl call) answer {
-		return c.road.AskTogether(t.Context(), time.Now().Add(time.Minute), []call{cl})[0]
-	}
 	got := map[string]answer{}
 	calls := 0
 	for todo := packed(tasks, false); len(todo) > 0; todo = todo[1:] {
 		calls++
-		said, answers, again := todo[0].open(perform(todo[0].call()))
+		said, answers, again := todo[0].open(performed(t, c, todo[0].call()))
 		for i, t := range said {
 			got[t.call.Keys[0]] = answers[i]
 		}
@@ -62,7 +64,7 @@ func TestUpdatesTogetherAreThoseOfEach(t *testing.T) {
 		cl, key := one.call, one.call.Keys[0]
 		together, ok := got[key]
 		cl.Keys = []string{twins[i]}
-		by := perform(cl)
+		by := performed(t, c, cl)
 		same := ok && slices.Equal(together.Values, by.Values) && (together.Err == nil) == (by.Err == nil) && together.Gone() == by.Gone()
 		// What has an hour left has a little less of it now.
 		if !same && together.Err == nil && by.Err == nil && together.Values[0] == 1 && by.Values[0] == 1 {
@@ -302,18 +304,11 @@ func TestPipelinesAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever is at their keys, holders that are removed together leave behind what each of them leaves alone.
-func TestRemovalsTogetherAreThoseOfEach(t *testing.T) {
-	rdb := redistest.Any(t).Client(t)
-	c, err := New(rdb)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+// twinRemovals are those of holders at whose keys is anything, and those of their twins, which are to be removed alone.
+func twinRemovals(t *testing.T, c *Client, rdb *redis.Client) (tasks []task, alone []call) {
+	t.Helper()
 	kinds := []lock.Kind{lock.Exclusive, lock.Spin, lock.Fair, lock.Write, lock.Read, lock.Permit}
 	rnd := rand.New(rand.NewPCG(1, 2))
-	var tasks []task
-	var alone []call
 	for i := range 300 {
 		kind, states := kinds[i%len(kinds)], removalStates(t.Context(), rdb)
 		some := states[rnd.Perm(len(states))[0]:]
@@ -328,9 +323,18 @@ func TestRemovalsTogetherAreThoseOfEach(t *testing.T) {
 		}
 		tasks, alone = append(tasks, task{call: calls[0]}), append(alone, calls[1])
 	}
-	perform := func(cl call) answer {
-		return c.road.AskTogether(t.Context(), time.Now().Add(time.Minute), []call{cl})[0]
+	return tasks, alone
+}
+
+// Whatever is at their keys, holders that are removed together leave behind what each of them leaves alone.
+func TestRemovalsTogetherAreThoseOfEach(t *testing.T) {
+	rdb := redistest.Any(t).Client(t)
+	c, err := New(rdb)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer c.Close()
+	tasks, alone := twinRemovals(t, c, rdb)
 	heard := rdb.PSubscribe(t.Context(), "*")
 	defer heard.Close()
 	if _, err := heard.Receive(t.Context()); err != nil {
@@ -339,16 +343,16 @@ func TestRemovalsTogetherAreThoseOfEach(t *testing.T) {
 	all, got := 0, map[string]answer{}
 	for _, p := range packed(tasks, false) {
 		all++
-		done, answers, again := p.open(perform(p.call()))
+		done, answers, again := p.open(performed(t, c, p.call()))
 		for i, t := range done {
 			got[t.call.Keys[0]] = answers[i]
 		}
-		for _, t := range again {
-			got[t.call.Keys[0]] = perform(t.call)
+		for _, one := range again {
+			got[one.call.Keys[0]] = performed(t, c, one.call)
 		}
 	}
 	for i, cl := range alone {
-		by, together := perform(cl), got[tasks[i].call.Keys[0]]
+		by, together := performed(t, c, cl), got[tasks[i].call.Keys[0]]
 		if by.Yes() != together.Yes() || by.Gone() != together.Gone() {
 			t.Errorf("%s %v: together %v, %v, alone %v, %v", cl.Script.Name, cl.Keys, together.Values, together.Err, by.Values, by.Err)
 		}

@@ -53,10 +53,7 @@ func TestReadWriteData(t *testing.T) {
 	messages := observe(t, rdb, rwMessages)
 
 	outer := mustLock(t, r)
-	inner, err := r.Lock(outer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := mustLockAgain(t, r, outer)
 	expectFields(t, rdb, map[string]string{"mode": "read", "holder": "2"})
 	if got := timeouts(t, rdb); len(got) != 1 {
 		t.Errorf("timeout keys %q, want the first", got)
@@ -78,17 +75,11 @@ func TestReadWriteData(t *testing.T) {
 
 	writing := mustLock(t, w)
 	expectFields(t, rdb, map[string]string{"mode": "write", "holderwrite": "1"})
-	again, err := w.Lock(writing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := mustLockAgain(t, w, writing)
 	expectTTL(t, rdb, "k", 2*redisson.DefaultWatchdogTimeout) // Redisson adds the leases of a writer
 	mustUnlock(t, w, again)
 	expectTTL(t, rdb, "k", redisson.DefaultWatchdogTimeout)
-	reading, err := r.Lock(writing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reading := mustLockAgain(t, r, writing)
 	expectFields(t, rdb, map[string]string{"mode": "write", "holderwrite": "1", "holder": "1"})
 	if locked, err := r.IsLocked(t.Context()); !locked || err != nil {
 		t.Errorf("IsLocked of the read side = %v, %v; want true, as the writer reads", locked, err)
@@ -258,16 +249,10 @@ func TestReadWriteAnswerLost(t *testing.T) {
 		cut()
 		writing := mustLock(t, w)
 		cut()
-		again, err := w.Lock(writing)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := mustLockAgain(t, w, writing)
 		expectFields(t, rdb, map[string]string{"mode": "write", "holderwrite": "2"})
 		cut()
-		reading, err := r.Lock(again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reading := mustLockAgain(t, r, again)
 		expectFields(t, rdb, map[string]string{"mode": "write", "holderwrite": "2", "holder": "1"})
 		cut()
 		mustUnlock(t, w, again)

@@ -318,51 +318,54 @@ func TestRedissonHearsOfReleases(t *testing.T) {
 	}
 }
 
+// playFailover has a herd of clients take turns before a failover, while it comes, and after it.
+func playFailover(t *testing.T, open func() *redisson.Client, servers []*redis.Client, failover func()) {
+	t.Helper()
+	clients := make([]*redisson.Client, 16)
+	for i := range clients {
+		clients[i] = open()
+	}
+	count := func() (n int) {
+		for _, s := range servers {
+			n += scriptsRun(t, s)
+		}
+		return n
+	}
+	before := count()
+	turns, longest, lost := herd(t, clients, lock.Exclusive, 2*time.Second, 2*time.Millisecond)
+	each := float64(count()-before) / float64(sum(turns))
+	t.Logf("%d acquisitions, %.2f scripts each, longest wait %v", sum(turns), each, longest)
+	if each > 4 && sum(turns) > 100 || lost > 0 { // of fewer, most is what waiters ask by the clock
+		t.Errorf("an acquisition took %.2f scripts, and %d were lost", each, lost)
+	}
+	changed := make(chan struct{})
+	time.AfterFunc(time.Second, func() { defer close(changed); failover() })
+	turns, longest, lost = herd(t, clients, lock.Exclusive, 8*time.Second, 2*time.Millisecond)
+	<-changed
+	t.Logf("%d acquisitions in 8s with a failover, longest wait %v, %d were lost", sum(turns), longest, lost)
+	for range 3 { // on a busy machine, few have had their turn
+		if slices.Contains(turns, 0) {
+			more, _, _ := herd(t, clients, lock.Exclusive, 4*time.Second, 2*time.Millisecond)
+			for i, k := range more {
+				turns[i] += k
+			}
+		}
+	}
+	for i, k := range turns {
+		if k == 0 {
+			t.Errorf("client %d was never served", i)
+		}
+	}
+	few := min(20, sum(turns)/32) // a quarter of what they had in a second with the failover, on a busy machine
+	turns, longest, lost = herd(t, clients, lock.Exclusive, time.Second, 2*time.Millisecond)
+	if sum(turns) < few || longest > 2*time.Second || lost > 0 {
+		t.Errorf("%d acquisitions a second after it, longest wait %v", sum(turns), longest)
+	}
+}
+
 // Where messages reach their listeners in another way, and a failover comes in between, a release still wakes one, and everybody is served.
 func TestHerdsElsewhere(t *testing.T) {
 	t.Parallel()
-	play := func(t *testing.T, open func() *redisson.Client, servers []*redis.Client, failover func()) {
-		clients := make([]*redisson.Client, 16)
-		for i := range clients {
-			clients[i] = open()
-		}
-		count := func() (n int) {
-			for _, s := range servers {
-				n += scriptsRun(t, s)
-			}
-			return n
-		}
-		before := count()
-		turns, longest, lost := herd(t, clients, lock.Exclusive, 2*time.Second, 2*time.Millisecond)
-		each := float64(count()-before) / float64(sum(turns))
-		t.Logf("%d acquisitions, %.2f scripts each, longest wait %v", sum(turns), each, longest)
-		if each > 4 && sum(turns) > 100 || lost > 0 { // of fewer, most is what waiters ask by the clock
-			t.Errorf("an acquisition took %.2f scripts, and %d were lost", each, lost)
-		}
-		changed := make(chan struct{})
-		time.AfterFunc(time.Second, func() { defer close(changed); failover() })
-		turns, longest, lost = herd(t, clients, lock.Exclusive, 8*time.Second, 2*time.Millisecond)
-		<-changed
-		t.Logf("%d acquisitions in 8s with a failover, longest wait %v, %d were lost", sum(turns), longest, lost)
-		for range 3 { // on a busy machine, few have had their turn
-			if slices.Contains(turns, 0) {
-				more, _, _ := herd(t, clients, lock.Exclusive, 4*time.Second, 2*time.Millisecond)
-				for i, k := range more {
-					turns[i] += k
-				}
-			}
-		}
-		for i, k := range turns {
-			if k == 0 {
-				t.Errorf("client %d was never served", i)
-			}
-		}
-		few := min(20, sum(turns)/32) // a quarter of what they had in a second with the failover, on a busy machine
-		turns, longest, lost = herd(t, clients, lock.Exclusive, time.Second, 2*time.Millisecond)
-		if sum(turns) < few || longest > 2*time.Second || lost > 0 {
-			t.Errorf("%d acquisitions a second after it, longest wait %v", sum(turns), longest)
-		}
-	}
 	for name, mode := range map[string]redisson.ShardedMode{"sharded": redisson.ShardedAuto, "classic": redisson.ShardedOff} {
 		t.Run(name, func(t *testing.T) {
 			c := redistest.StartCluster(t, 1)
@@ -371,14 +374,15 @@ func TestHerdsElsewhere(t *testing.T) {
 			for _, n := range append(c.Masters, c.Replicas...) {
 				servers = append(servers, n.Admin)
 			}
-			play(t, func() *redisson.Client { return member(t, c, redisson.Timeout(patience), redisson.ShardedPubSub(mode)) }, servers, func() { c.Failover(t, i) })
+			open := func() *redisson.Client { return member(t, c, redisson.Timeout(patience), redisson.ShardedPubSub(mode)) }
+			playFailover(t, open, servers, func() { c.Failover(t, i) })
 		})
 	}
 	// A failover of Sentinel may lose the last release, and with it the lock for as long as it lasts. A master that an operator replaces would take
 	// locks for a while that nobody confirms, but for min-replicas-to-write.
 	t.Run("sentinel", func(t *testing.T) {
 		s := redistest.StartSentinels(t)
-		play(t, func() *redisson.Client {
+		playFailover(t, func() *redisson.Client {
 			return onClient(t, s.Client(t), redisson.Timeout(4*time.Second), redisson.WatchdogTimeout(4*time.Second))
 		}, []*redis.Client{s.Master.Client(t)}, func() {
 			if err := s.Master.Client(t).ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {

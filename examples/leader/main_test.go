@@ -133,6 +133,27 @@ func (j *journal) successor(t *testing.T, of string) (author string, took time.D
 	return "", 0
 }
 
+// judge checks that no two wrote by their tokens, in nine leads at least.
+func (j *journal) judge(t *testing.T) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !slices.IsSortedFunc(j.entries, func(a, b Entry) int { return int(a.Token - b.Token) }) {
+		t.Error("a token falls in the journal")
+	}
+	authors := map[int64]string{}
+	for _, e := range j.entries {
+		if other, ok := authors[e.Token]; ok && other != e.Author {
+			t.Errorf("%s and %s write with token %d", other, e.Author, e.Token)
+		}
+		authors[e.Token] = e.Author
+	}
+	t.Logf("%d entries by %d leads, %d refused", len(j.entries), len(authors), j.refused)
+	if len(authors) < 9 {
+		t.Errorf("%d leads, want 9", len(authors))
+	}
+}
+
 // bound is the one that docs/leader.md states for a leader that is gone: the lease, and a second. A busy machine gets one more.
 const bound = lease + 2*time.Second
 
@@ -189,22 +210,7 @@ func TestTheNextOneLeads(t *testing.T) {
 			t.Errorf("%s ends with %v", name, err)
 		}
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if !slices.IsSortedFunc(j.entries, func(a, b Entry) int { return int(a.Token - b.Token) }) {
-		t.Error("a token falls in the journal")
-	}
-	authors := map[int64]string{}
-	for _, e := range j.entries {
-		if other, ok := authors[e.Token]; ok && other != e.Author {
-			t.Errorf("%s and %s write with token %d", other, e.Author, e.Token)
-		}
-		authors[e.Token] = e.Author
-	}
-	t.Logf("%d entries by %d leads, %d refused", len(j.entries), len(authors), j.refused)
-	if len(authors) < 9 {
-		t.Errorf("%d leads, want 9", len(authors))
-	}
+	j.judge(t)
 }
 
 func TestEachCandidateHasItsTerm(t *testing.T) {
