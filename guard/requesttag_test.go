@@ -72,6 +72,7 @@ func TestRequestTag(t *testing.T) {
 	want("order:7", fair, "tagged")(requestOf(t, &tagged{ID: "7"}))
 	want("m:eu:7", lock.Request{}, "m")(requestOf(t, marked{Region: "eu", ID: 7}, guard.Name("m")))
 	want("n:7", lock.Request{}, "n")(requestOf(t, node{node: nil, ID: "7"}, guard.Name("n")))
+	want("n:7", lock.Request{}, "n")(requestOf(t, markedTree{ID: "7", hidden: markedBase{Region: "eu"}}, guard.Name("n")))
 	want("transfer:X1", lock.Request{Wait: 2 * s}, "transfer")(requestOf(t, markedAndTagged{Account: Account{"X1"}}))
 
 	// Options win, field by field.
