@@ -93,14 +93,17 @@ func TestEventsAtEachPoint(t *testing.T) {
 		}
 		return conn.Write
 	}
+	flushAndHijack := func(w http.ResponseWriter) func([]byte) (int, error) {
+		_ = http.NewResponseController(w).Flush()
+		return hijack(w)
+	}
 	for _, tt := range []struct {
 		at    string
 		begun bool // the client has a byte then
 		work  func(http.ResponseWriter) func([]byte) (int, error)
 	}{
 		{"before hijack", false, hijack}, {"after hijack", false, hijack}, {"before write", true, hijack}, {"before flush", true, flush}, {"after flush", true, flush},
-		{"after flush", true, func(w http.ResponseWriter) func([]byte) (int, error) { flush(w); return hijack(w) }},
-		{"after hijack", true, func(w http.ResponseWriter) func([]byte) (int, error) { flush(w); return hijack(w) }},
+		{"after flush", true, flushAndHijack}, {"after hijack", true, flushAndHijack},
 	} {
 		for _, cause := range []error{lock.ErrLost, lock.ErrReplaced} {
 			synctest.Test(t, func(t *testing.T) {

@@ -22,8 +22,8 @@ type (
 		F func(context.Context, Order) error
 	}
 	cycle struct {
-		*cycle
-		F func(context.Context, Order) error `guard:"order; one-key"`
+		*cycle                                    //nolint:unused // reflection comes to it
+		F      func(context.Context, Order) error `guard:"order; one-key"`
 	}
 )
 

@@ -36,13 +36,6 @@ func newGin(t testing.TB, g *guard.Guard, opts ...middleware.Option) gin.Handler
 	return h
 }
 
-func mount(t *testing.T, g *guard.Guard, h http.HandlerFunc, opts ...middleware.Option) http.Handler {
-	t.Helper()
-	e := gin.New()
-	e.Any("/orders/:id", newGin(t, g, opts...), func(c *gin.Context) { h(c.Writer, c.Request) })
-	return e
-}
-
 // newGuard declares a guard that settles orders.
 func newGuard(t testing.TB, l lock.Locker, opts ...guard.Option) *guard.Guard {
 	t.Helper()

@@ -66,9 +66,8 @@ func TestKeysThatCannotBeShortened(t *testing.T) {
 	}
 }
 
-// value is a part that is read back; text is one of the template's own.
-func value(follow ...rune) Part { return Part{Path: &Path{Root: 2}, Escape: Before(follow)} }
-func text(s string) Part        { return Part{Text: s} }
+// text is a part of the template's own.
+func text(s string) Part { return Part{Text: s} }
 
 // The quick way and the way with a state make the same keys of the same facts.
 func TestBothWaysMakeOneKey(t *testing.T) {
