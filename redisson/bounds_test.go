@@ -38,7 +38,7 @@ func eachMode(t *testing.T, timeout time.Duration, test func(*testing.T, *redist
 			t.Parallel()
 			s := redistest.Start(t)
 			p := s.Front(t)
-			c := onClient(t, s.Client(t, tt.change, func(o *redis.Options) { o.Addr = p.Addr }), append(opts, redisson.Timeout(timeout))...)
+			c := onClient(t, s.Client(t, tt.change, func(o *redis.Options) { o.Addr = p.Addr }), append(opts, redisson.Timeout(timeout), redisson.Prompt)...)
 			t.Cleanup(p.Thaw) // so that Close is not what the test waits for
 			test(t, s, c, p)
 		})
@@ -244,7 +244,7 @@ func TestDiallingCountsAsSilence(t *testing.T) {
 			}
 		}})
 		defer rdb.Close()
-		c := onClient(t, rdb, redisson.Timeout(timeout))
+		c := onClient(t, rdb, redisson.Timeout(timeout), redisson.Prompt)
 		thaw := sync.OnceFunc(func() { close(stop) })
 		t.Cleanup(thaw)
 		waitsForOutage(t, c, timeout, thaw)
@@ -255,7 +255,7 @@ func TestRefusedConnectionIsAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	todo := map[string]func() error{}
 	for _, tt := range modes[:4] { // in a small pool, a caller also waits for those before it
-		// By default go-redis tries for 400 ms, and an Acquire with wait 0 for 500: a busy machine needs most of that.
+		// By default go-redis tries for 400 ms, most of what the answer may take.
 		opts := &redis.Options{Addr: net.JoinHostPort("127.0.0.1", redistest.FreePort(t)), DialerRetryTimeout: 5 * time.Millisecond}
 		tt.change(opts)
 		rdb := redis.NewClient(opts)

@@ -27,7 +27,7 @@ func newClient(tb testing.TB, s *redistest.Server, opts ...redisson.Option) *red
 
 func onClient(tb testing.TB, rdb redis.UniversalClient, opts ...redisson.Option) *redisson.Client {
 	tb.Helper()
-	c, err := redisson.New(rdb, opts...)
+	c, err := redisson.New(rdb, append([]redisson.Option{redisson.Patient}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}

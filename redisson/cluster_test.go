@@ -92,7 +92,7 @@ func testClusterWake(t *testing.T, c *redistest.Cluster) {
 			var got []<-chan context.Context
 			for i := range 9 {
 				held = append(held, mustLock(t, holder.Lock(fmt.Sprint("wake", i))))
-				got = append(got, lockAsync(waiter.Lock(fmt.Sprint("wake", i))))
+				got = append(got, lockAsync(t, waiter.Lock(fmt.Sprint("wake", i))))
 			}
 			eventually(t, "waiters subscribe", func() bool {
 				sharded, classic := listeners(t, c)
@@ -128,7 +128,7 @@ func testShardedOn(t *testing.T, c *redistest.Cluster) {
 func testLostShardConnections(t *testing.T, c *redistest.Cluster) {
 	holder, waiter := member(t, c).Lock("killed"), member(t, c).Lock("killed")
 	held := mustLock(t, holder)
-	got := lockAsync(waiter)
+	got := lockAsync(t, waiter)
 	subscribed := func() bool { return channels(t, c) == 1 }
 	eventually(t, "waiter subscribes", subscribed)
 	for _, n := range c.Masters {
@@ -149,7 +149,7 @@ func testMismatchedModes(t *testing.T, c *redistest.Cluster) {
 	holder := member(t, c, redisson.ShardedPubSub(redisson.ShardedOff), redisson.WatchdogTimeout(watchdog)).Lock("mismatch")
 	waiter := member(t, c, redisson.ShardedPubSub(redisson.ShardedOn), redisson.WatchdogTimeout(watchdog)).Lock("mismatch")
 	held := mustLock(t, holder)
-	got := lockAsync(waiter)
+	got := lockAsync(t, waiter)
 	eventually(t, "waiter subscribes", func() bool { sharded, _ := listeners(t, c); return sharded == 1 })
 	<-time.After(50 * time.Millisecond) // for the try that follows a confirmed subscription
 	start := time.Now()

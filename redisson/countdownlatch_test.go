@@ -193,7 +193,7 @@ func TestLatchAnswerLost(t *testing.T) {
 	eachSetup(t, func(t *testing.T, change func(*redis.Options)) {
 		srv := redistest.Any(t)
 		ctx, p := t.Context(), srv.Front(t)
-		c := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(time.Second))
+		c := onClient(t, srv.Client(t, change, func(o *redis.Options) { o.Addr = p.Addr }), redisson.Timeout(3*time.Second))
 		l := c.CountDownLatch("l")
 		for range 2 { // the first time loads the scripts
 			p.CutReply("evalsha", 2)

@@ -14,6 +14,29 @@ var ErrGone = errGone
 // DigestOfPermitsRelease is in each request that gives permits of an expirable semaphore back, or undoes an acquire.
 var DigestOfPermitsRelease = permitsRelease.SHA
 
+// Prompt has a call that does not wait stay for an answer of Redis for as long as it does by default, and Patient four times as long, as
+// tests need beside other work that are not about that.
+var Prompt, Patient Option = optionFunc(func(s *settings) { s.answers = answerInterval }), optionFunc(func(s *settings) { s.answers = 4 * answerInterval })
+
+// Callers is how many calls of c ask for a lock without standing in its local queue, or stand in it.
+func Callers(c *Client, name string) (n int) {
+	c.queues.mu.Lock()
+	defer c.queues.mu.Unlock()
+	for id := range c.queues.asking {
+		if id.name == name {
+			n++
+		}
+	}
+	for id, ln := range c.queues.byID {
+		for range ln.places.All() {
+			if id.name == name {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // HolderID is what Redis calls the holder of the innermost hold in ctx, also of one that has ended.
 func HolderID(ctx context.Context, c *Client, name string, kind lock.Kind) string {
 	h, ok := ctx.Value(holdOf{c.newLock(name, kind)}).(*hold)

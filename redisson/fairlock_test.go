@@ -130,7 +130,7 @@ func TestFairWaiterRejoins(t *testing.T) {
 	rdb := s.Client(t)
 	l := newClient(t, s, redisson.WatchdogTimeout(900*time.Millisecond)).FairLock("k")
 	held := mustLock(t, l)
-	got := lockAsync(l)
+	got := lockAsync(t, l)
 	expectQueue(t, rdb, 1)
 	rdb.Del(t.Context(), queueKey, deadlineKey)
 	expectQueue(t, rdb, 1)
@@ -176,7 +176,7 @@ func TestFairAnswerLost(t *testing.T) {
 
 		held = mustLock(t, other)
 		p.CutReply("evalsha", 1)
-		got := lockAsync(l)
+		got := lockAsync(t, l)
 		expectQueue(t, rdb, 1)
 		mustUnlock(t, other, held)
 		expectHeld(t, l, got)
@@ -212,7 +212,7 @@ func TestSpinLockPolls(t *testing.T) {
 	messages := observe(t, rdb, "redisson_lock__channel:{k}")
 	held := mustLock(t, holder)
 	before, _ := commands(t, rdb)
-	got := lockAsync(l)
+	got := lockAsync(t, l)
 	<-time.After(time.Second)
 	after, byName := commands(t, rdb)
 	if n := after - before; n < 10 || n > 60 || byName["subscribe"] != 2 { // the test's own, and that of the holder, to be told

@@ -176,9 +176,8 @@ func TestFirstCallerStaysFirst(t *testing.T) {
 	other := newClient(t, s)
 	release(t, acquire(t.Context(), t, c, lock.Request{Key: "k"}))
 	held := acquire(t.Context(), t, other, lock.Request{Key: "k"})
-	p.Delay(30 * time.Millisecond)
 	before, _ := commands(t, s.Client(t))
-	served := make(chan int, 5)
+	served, answer := make(chan int, 5), p.KeepBackReply(naming("k"), 0)
 	var all sync.WaitGroup
 	for i := range 5 {
 		all.Go(func() {
@@ -186,13 +185,16 @@ func TestFirstCallerStaysFirst(t *testing.T) {
 			served <- i
 			release(t, h)
 		})
-		time.Sleep(5 * time.Millisecond) // the first question is under way for 60
+		eventually(t, "it asks, or waits", func() bool { return redisson.Callers(c, "k") == i+1 })
 	}
+	if after, byName := commands(t, s.Client(t)); after-before > 1 {
+		t.Errorf("%d commands before the first answer: %v", after-before, byName)
+	}
+	answer.Deliver(t)
 	time.Sleep(50 * time.Millisecond)
-	if after, _ := commands(t, s.Client(t)); after-before > 4 { // one question, and what comes of the first refusal
-		t.Errorf("%d commands for 5 callers", after-before)
+	if after, byName := commands(t, s.Client(t)); after-before > 8 { // with what comes of the first refusal, for one of them
+		t.Errorf("%d commands for 5 callers: %v", after-before, byName)
 	}
-	p.Delay(0)
 	release(t, held)
 	all.Wait()
 	close(served)

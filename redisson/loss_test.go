@@ -169,7 +169,7 @@ func TestServerComesBack(t *testing.T) {
 		held = again
 		return err == nil
 	})
-	got := lockAsync(l)
+	got := lockAsync(t, l)
 	eventually(t, "waiter subscribes again", func() bool { return len(subscriptions(t, s.Client(t))) == 1 })
 	mustUnlock(t, l, held)
 	expectHeld(t, l, got)

@@ -241,7 +241,7 @@ func TestReplaceAfterALossOfData(t *testing.T) {
 func TestReplaceDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	older, newer := newClient(t, s), newClient(t, s, redisson.Timeout(time.Second))
+	older, newer := newClient(t, s), newClient(t, s, redisson.Timeout(time.Second), redisson.Prompt)
 	turn := announce(t, older, "k")
 	h := acquire(turn.ctx, t, older, lock.Request{Key: "k"})
 	announce(t, newer, "warm")

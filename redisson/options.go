@@ -36,6 +36,7 @@ type settings struct {
 	watchdogTimeout time.Duration
 	timeout         time.Duration
 	timeoutGiven    bool
+	answers         time.Duration // as answerInterval, but in tests
 	mapName         func(string) string
 	workers         int  // as many as there can be connections
 	bounded         bool // go-redis heeds deadlines
@@ -58,6 +59,7 @@ type settings struct {
 func settingsOf(opts []Option) settings {
 	s := settings{
 		watchdogTimeout: DefaultWatchdogTimeout,
+		answers:         answerInterval,
 		mapName:         func(name string) string { return name },
 		fairWait:        DefaultFairLockWaitTimeout,
 		spin:            backoff{DefaultSpinMin, DefaultSpinMax},

@@ -304,7 +304,7 @@ func TestLineBehindUnusualHolders(t *testing.T) {
 		return held
 	}
 	waiting := func() <-chan context.Context {
-		got := lockAsync(l)
+		got := lockAsync(t, l)
 		eventually(t, "somebody waits", func() bool { return len(subscriptions(t, s.Client(t))) > 0 })
 		return got
 	}

@@ -15,7 +15,7 @@ func TestLocksOutliveAServerThatPersists(t *testing.T) {
 	s := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	holder, other := newClient(t, s).Lock("k"), newClient(t, s).Lock("k")
 	held := mustLock(t, holder)
-	got := lockAsync(other)
+	got := lockAsync(t, other)
 	<-time.After(50 * time.Millisecond)
 	s.Kill(t)
 	<-time.After(200 * time.Millisecond)
@@ -51,7 +51,7 @@ func TestRestartFromAnOldDump(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("TryLock = %v, %v", ok, err)
 	}
-	got := lockAsync(waiter)
+	got := lockAsync(t, waiter)
 	expectQueue(t, rdb, 1)
 	check(t, rdb.Save(t.Context()).Err())
 	mustUnlock(t, holder, held)

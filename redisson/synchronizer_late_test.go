@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -266,12 +267,13 @@ func TestAttemptBeforeARefusalTakesNothing(t *testing.T) {
 // asked is what a client has asked last for the object of that name.
 type asked struct {
 	name string
-	args []any
+	args atomic.Pointer[[]any]
 }
 
 func (a *asked) note(cmd redis.Cmder) {
 	if slices.Contains(cmd.Args(), any(a.name)) {
-		a.args = slices.Clone(cmd.Args())
+		args := slices.Clone(cmd.Args())
+		a.args.Store(&args)
 	}
 }
 
@@ -334,7 +336,7 @@ func TestCopyOfARefusalTakesNothing(t *testing.T) {
 			rdb.AddHook(last)
 			must(t, false)(tt.try(onClient(t, rdb)))
 			check(t, tt.give())
-			check(t, srv.Client(t).Do(ctx, last.args...).Err())
+			check(t, srv.Client(t).Do(ctx, *last.args.Load()...).Err())
 			must(t, int64(1))(tt.free())
 		})
 	}

@@ -94,7 +94,7 @@ func TestTLS(t *testing.T) {
 	holder := onClient(t, s.Client(t, secure)).Lock("k")
 	waiter := onClient(t, s.Client(t, secure)).Lock("k")
 	held := mustLock(t, holder)
-	got := lockAsync(waiter)
+	got := lockAsync(t, waiter)
 	eventually(t, "waiter subscribes", func() bool { return len(subscriptions(t, admin)) == 1 })
 	mustUnlock(t, holder, held)
 	expectHeld(t, waiter, got)

@@ -131,7 +131,7 @@ func (c *Client) patience(wait time.Duration) time.Duration {
 	if wait < 0 || wait > c.timeout {
 		return c.timeout
 	}
-	return min(wait+answerInterval, c.timeout)
+	return min(wait+c.answers, c.timeout)
 }
 
 // standIn waits in a local queue, of which it is the first if it has asked already.

@@ -402,7 +402,7 @@ func TestTurnThatComesDuringAQuestion(t *testing.T) {
 	answer := p.KeepBackReply(naming("latchkey_wake:{hot}"), 1) // the server does not know the script at first
 	waiter := onClient(t, redis.NewClient(&redis.Options{Addr: p.Addr}))
 	_ = waiter.Ping(t.Context())
-	got := lockAsync(waiter.Lock("hot"))
+	got := lockAsync(t, waiter.Lock("hot"))
 	answer.Await(t)
 	mustUnlock(t, holder, held)
 	time.Sleep(15 * time.Millisecond) // for the message, on another connection; who waits for an answer for 50 ms asks again
