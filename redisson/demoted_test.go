@@ -157,6 +157,7 @@ func TestDemotedMasterKnowsOldThings(t *testing.T) {
 			held := acquired(t, p.Client, lock.Request{Key: "held", Kind: kind, Limit: 1, Lease: time.Minute, Wait: -1})
 			p.failover(t)
 			old := p.old.Client(t)
+			p.Freeze() // no question comes while it can be written to
 			for _, args := range [][]any{
 				{"config", "set", "replica-read-only", "no"},
 				{"replicaof", "127.0.0.1", redistest.FreePort(t)}, // what it does not get to know
@@ -165,6 +166,7 @@ func TestDemotedMasterKnowsOldThings(t *testing.T) {
 			} {
 				check(t, old.Do(t.Context(), args...).Err())
 			}
+			p.Thaw()
 			p.Point(p.new.Addr)
 			check(t, held.Release(t.Context()))
 			<-time.After(3 * time.Second) // more than their lease

@@ -8,6 +8,9 @@ import (
 	"github.com/latchkey-go/latchkey/lock"
 )
 
+// ErrTooLate is the error of an Acquire whose lease was over before it was answered.
+var ErrTooLate = errTooLate
+
 // ErrGone is the reason of a loss that a force unlock explains, and nothing else does.
 var ErrGone = errGone
 

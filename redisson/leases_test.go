@@ -135,7 +135,8 @@ func (one *lateCase) schedule(t *testing.T, c *redisson.Client, p *redistest.Pro
 		var ok bool
 		one.innermost, ok = one.script.run(func(ctx context.Context, lease time.Duration) lock.Hold {
 			h, err := c.Acquire(ctx, lock.Request{Key: one.asked.Key, Kind: one.kind, Wait: 10 * time.Second, Lease: lease})
-			if errors.Is(err, lock.ErrLost) && one.tries < last { // the short lease is over: another hold stands in, and the try counts as too slow
+			if (errors.Is(err, lock.ErrLost) || errors.Is(err, redisson.ErrTooLate)) && one.tries < last {
+				// The short lease is over: another hold stands in, and the try counts as too slow.
 				h, err = c.Acquire(t.Context(), lock.Request{Key: one.asked.Key + " instead", Kind: one.kind, Wait: 10 * time.Second, Lease: lease})
 			}
 			check(t, err)

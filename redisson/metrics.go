@@ -123,7 +123,7 @@ func (m *metrics) instruments(meter metric.Meter) error {
 func (m *metrics) observe(_ context.Context, o metric.Observer) error {
 	if c := m.client.Load(); c != nil {
 		o.ObserveInt64(m.subscriptions, int64(c.subscriber.Channels()))
-		queued, connections := c.road.Load()
+		queued, connections, _ := c.road.Load()
 		o.ObserveInt64(m.queued, int64(queued))
 		o.ObserveInt64(m.connections, int64(connections))
 	}

@@ -279,18 +279,18 @@ func (r *Road) noAnswer(after time.Duration, crowded bool) error {
 	if !crowded {
 		return fmt.Errorf("redisson: %w within %v", ErrNoAnswer, after)
 	}
-	queued, _ := r.Load()
-	return fmt.Errorf("redisson: %w within %v, with %d questions in line for %d connections: ask less at once, or give go-redis a larger PoolSize",
-		r.Overload, after, queued, r.Workers)
+	queued, _, late := r.Load()
+	return fmt.Errorf("redisson: %w within %v, with %d questions in line for %d connections in a process that is %v late: ask less at once, "+
+		"or give it more CPU, or go-redis a larger PoolSize", r.Overload, after, queued, r.Workers, late.Round(time.Millisecond))
 }
 
-// Load returns how many questions are in line for a connection, and how many connections of go-redis' pools are in use.
-func (r *Road) Load() (queued, connections int) {
+// Load returns how many questions are in line for a connection, how many connections of go-redis' pools are in use, and how late this process is.
+func (r *Road) Load() (queued, connections int, late time.Duration) {
 	s := r.rdb.PoolStats()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, l := range r.lanes {
 		queued += len(l.queue)
 	}
-	return queued, int(s.TotalConns - s.IdleConns)
+	return queued, int(s.TotalConns - s.IdleConns), r.lateLocked(time.Now())
 }
