@@ -79,7 +79,7 @@ func (f *facts) read(most int64) error {
 	switch ctx := f.r.Context(); {
 	case ctx.Err() != nil:
 		f.unread = fmt.Errorf("middleware: reading the body: %w: %w", ctx.Err(), context.Cause(ctx))
-	case errors.Is(err, io.EOF):
+	case err == io.EOF: //nolint:errorlint // a Read returns it itself: what wraps it is a body that broke off
 		f.whole = true
 	case err != nil:
 		f.unread = unusable(err)
