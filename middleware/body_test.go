@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -394,6 +395,18 @@ func TestBodyThatSomebodyHasRead(t *testing.T) {
 	}
 	if n := strings.Count(logged.String(), "somebody in front of the guard has read the body"); n != 1 {
 		t.Errorf("logged %d times: %s", n, logged)
+	}
+}
+
+// An error that wraps EOF is no end: what has come may be the beginning of another key.
+func TestBodyThatBreaksOff(t *testing.T) {
+	h := mount(t, newGuard(t, adaptertest.Locker(adaptertest.Down), guard.Key("order:#{body.id}")), nil)
+	broken := iotest.ErrReader(fmt.Errorf("stream reset: %w", io.EOF))
+	r := httptest.NewRequest(http.MethodPost, "/orders/42", io.MultiReader(strings.NewReader(`{"id":1}`), broken))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("status = %d %s, want 400", w.Code, w.Body)
 	}
 }
 
