@@ -56,10 +56,10 @@ type operation struct {
 func operations(t *testing.T, s *redistest.Server, c *redisson.Client) []operation {
 	t.Helper()
 	ctx, direct := t.Context(), newClient(t, s) // which has more time
-	held := acquireSoon(ctx, t, c, lock.Request{Key: "held"})
-	writing := acquireSoon(ctx, t, c, lock.Request{Key: "written", Kind: lock.Write})
-	inner := acquireSoon(writing.Context(), t, c, lock.Request{Key: "written", Kind: lock.Write}) // others would not ask Redis
-	other := acquireSoon(ctx, t, c, lock.Request{Key: "other", Kind: lock.Read})
+	held := acquire(ctx, t, c, lock.Request{Key: "held"})
+	writing := acquire(ctx, t, c, lock.Request{Key: "written", Kind: lock.Write})
+	inner := acquire(writing.Context(), t, c, lock.Request{Key: "written", Kind: lock.Write}) // others would not ask Redis
+	other := acquire(ctx, t, c, lock.Request{Key: "other", Kind: lock.Read})
 	sem, permits, latch, rate := c.Semaphore("s"), c.PermitExpirableSemaphore("p"), c.CountDownLatch("l"), c.RateLimiter("r")
 	must(t, true)(direct.PermitExpirableSemaphore("p").TrySetPermits(ctx, 2))
 	id := mustPermit(t, direct.PermitExpirableSemaphore("p"), time.Minute)

@@ -114,13 +114,13 @@ func TestDemotedMasterKeepsItsConnections(t *testing.T) {
 		t.Run(fmt.Sprint(connections), func(t *testing.T) {
 			t.Parallel()
 			p := newPair(t, connections, redisson.WatchdogTimeout(3*time.Second), redisson.Timeout(time.Second), redisson.SyncReplicas(0, 0))
-			held := acquired(t, p.Client, lock.Request{Key: "held"})
+			held := acquire(t.Context(), t, p.Client, lock.Request{Key: "held"})
 			p.fill(t, connections)
 			p.failover(t)
 			p.Point(p.new.Addr)
 			_, before := p.Connections()
 			start := time.Now()
-			h := acquired(t, p.Client, lock.Request{Key: "other", Wait: -1}) // the count decides, not the time
+			h := acquire(t.Context(), t, p.Client, lock.Request{Key: "other", Wait: -1}) // the count decides, not the time
 			took := time.Since(start)
 			if err := h.Release(t.Context()); err != nil {
 				t.Error(err)
@@ -152,9 +152,9 @@ func TestDemotedMasterKnowsOldThings(t *testing.T) {
 			p := newPair(t, 10, redisson.WatchdogTimeout(2*time.Second), redisson.SyncReplicas(0, 0))
 			var renewed []lock.Hold // together
 			for i := range 3 {
-				renewed = append(renewed, acquired(t, p.Client, lock.Request{Key: fmt.Sprint("renewed", i), Kind: kind, Limit: 1, Wait: -1}))
+				renewed = append(renewed, acquire(t.Context(), t, p.Client, lock.Request{Key: fmt.Sprint("renewed", i), Kind: kind, Limit: 1, Wait: -1}))
 			}
-			held := acquired(t, p.Client, lock.Request{Key: "held", Kind: kind, Limit: 1, Lease: time.Minute, Wait: -1})
+			held := acquire(t.Context(), t, p.Client, lock.Request{Key: "held", Kind: kind, Limit: 1, Lease: time.Minute, Wait: -1})
 			p.failover(t)
 			old := p.old.Client(t)
 			p.Freeze() // no question comes while it can be written to
@@ -187,12 +187,12 @@ func TestDemotedMasterKnowsOldThings(t *testing.T) {
 			if kind != lock.Read && kind != lock.Write {
 				held.Kind, held.Limit = kind, 1
 			}
-			acquired(t, other, held)
+			acquire(t.Context(), t, other, held)
 			p.failover(t)
 			check(t, p.old.Client(t).Do(t.Context(), "replicaof", "127.0.0.1", redistest.FreePort(t)).Err())
 			check(t, p.new.Client(t).FlushAll(t.Context()).Err())
 			p.Point(p.new.Addr)
-			check(t, acquired(t, p.Client, lock.Request{Key: "k", Kind: kind, Limit: 1, Wait: 10 * time.Second}).Release(t.Context()))
+			check(t, acquire(t.Context(), t, p.Client, lock.Request{Key: "k", Kind: kind, Limit: 1, Wait: 10 * time.Second}).Release(t.Context()))
 		})
 	}
 	t.Run("force", func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestDemotedMasterKnowsOldThings(t *testing.T) {
 		now, err := redisson.New(p.new.Client(t))
 		check(t, err)
 		defer now.Close()
-		acquired(t, now, lock.Request{Key: "k"})
+		acquire(t.Context(), t, now, lock.Request{Key: "k"})
 		p.Point(p.new.Addr)
 		if freed, err := p.ForceUnlock(t.Context(), "k"); !freed || err != nil {
 			t.Errorf("ForceUnlock = %v, %v", freed, err)
@@ -220,7 +220,7 @@ func TestFailoverThatTakesItsTime(t *testing.T) {
 	time.AfterFunc(500*time.Millisecond, func() { p.Point(p.new.Addr) })
 	_, before := p.Connections()
 	start := time.Now()
-	h := acquired(t, p.Client, lock.Request{Key: "k", Wait: 2 * time.Second})
+	h := acquire(t.Context(), t, p.Client, lock.Request{Key: "k", Wait: 2 * time.Second})
 	if took := time.Since(start); took < 400*time.Millisecond || took > 1500*time.Millisecond {
 		t.Errorf("took %v, want about 500ms", took)
 	}
@@ -233,15 +233,6 @@ func TestFailoverThatTakesItsTime(t *testing.T) {
 	if n := p.repeats(t); n < 2 || n > 20 {
 		t.Errorf("%d pauses", n)
 	}
-}
-
-func acquired(t *testing.T, c *redisson.Client, r lock.Request) lock.Hold {
-	t.Helper()
-	h, err := c.Acquire(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
 }
 
 // A server ends all connections, as in a failover, and go-redis can't see that before it writes, as with TLS. Whoever asks comes through at

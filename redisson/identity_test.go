@@ -114,7 +114,7 @@ func TestNameComesBack(t *testing.T) {
 	rdb, admin := s.Client(t), s.Client(t)
 	c, p := behind(t, s, redisson.Name("n"), redisson.WatchdogTimeout(3*time.Second), redisson.Timeout(time.Second))
 	key := "latchkey_client:" + c.ID()
-	acquireSoon(t.Context(), t, c, lock.Request{Key: "k"})
+	acquire(t.Context(), t, c, lock.Request{Key: "k"})
 	there := func() bool { return rdb.Exists(t.Context(), key).Val() == 1 }
 	eventually(t, "the name is shown", there)
 	check(t, admin.Del(t.Context(), key).Err())

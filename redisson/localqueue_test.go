@@ -140,7 +140,7 @@ func TestUnboundedWaitNeverEndsBusy(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
 			c, p := behind(t, s, redisson.Timeout(timeout))
-			outer := acquireSoon(t.Context(), t, c, lock.Request{Key: "k", Lease: tt.lease})
+			outer := acquire(t.Context(), t, c, lock.Request{Key: "k", Lease: tt.lease})
 			ctx, cancel := context.WithTimeout(beneath(outer), 3*timeout)
 			defer cancel()
 			answer := p.KeepBackReply(naming("k"), 0)

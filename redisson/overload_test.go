@@ -74,7 +74,7 @@ func TestOwnQueueIsOverload(t *testing.T) {
 				c, err := redisson.Open("redis://"+s.Addr+"?pool_size=2", m.option, redisson.Timeout(200*time.Millisecond))
 				check(t, err)
 				if tt.warm {
-					release(t, acquireSoon(t.Context(), t, c, lock.Request{Key: "k"}))
+					release(t, acquire(t.Context(), t, c, lock.Request{Key: "k"}))
 				}
 				var sample error
 				counts, sample = ends(t, c, rush, func(i int) lock.Request { return lock.Request{Key: fmt.Sprint(i % tt.keys), Wait: tt.wait} })
