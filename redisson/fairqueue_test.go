@@ -227,7 +227,7 @@ func TestFairTryLockIsShort(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Log(took)
-	if took[10] > 60*time.Millisecond {
-		t.Errorf("half of the tries took more than %v", took[10])
+	if took[5] > 60*time.Millisecond { // others may have the machine for most of the time
+		t.Errorf("most of the tries took more than %v", took[5])
 	}
 }
