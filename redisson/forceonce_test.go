@@ -179,18 +179,13 @@ func TestForceUnlockWithoutAReceipt(t *testing.T) {
 		key := "k" + kind.String()
 		for what, c := range map[string]*redisson.Client{"full": hand, "a user": user} {
 			for way, force := range forces(c, key, kind) {
-				check(t, admin.ConfigSet(ctx, "maxmemory", "0").Err())
-				h := acquire(ctx, t, holder, lock.Request{Key: key, Kind: kind})
-				hears(t, holder)
-				if what == "full" {
-					check(t, admin.ConfigSet(ctx, "maxmemory", "1").Err())
-				}
-				start := time.Now()
-				if freed, err := force(ctx); !freed || err != nil {
-					t.Errorf("%s: %v %s: %v, %v", what, kind, way, freed, err)
-					continue
-				}
-				expectForced(t, fmt.Sprint(what, ": ", kind, " ", way), h.Context(), start)
+				freed(t, fmt.Sprint(what, ": ", kind, " ", way), holder, c, lock.Request{Key: key, Kind: kind}, func(ctx context.Context) (bool, error) {
+					if what == "full" {
+						check(t, admin.ConfigSet(ctx, "maxmemory", "1").Err())
+						defer admin.ConfigSet(ctx, "maxmemory", "0")
+					}
+					return force(ctx)
+				})
 			}
 		}
 	}
