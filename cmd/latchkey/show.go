@@ -120,22 +120,22 @@ func describe(w io.Writer, o redisson.Object) {
 
 func describeHolder(h redisson.Holder) string {
 	parts := []string{called(h.ID, h.Who)}
-	add := func(before, text string) {
+	add := func(before, text string) { // a text that may be a stranger's
 		if text != "" {
-			parts = append(parts, before+text)
+			parts = append(parts, before+safe.Cut(text, 200))
 		}
 	}
 	if h.Who != (redisson.Identity{}) {
-		add("version ", fmt.Sprintf("%s, up since %s, %s", safe.Cut(h.Who.Version, 40), h.Who.Since.Format(time.RFC3339), safe.Cut(h.ID, 60)))
+		parts = append(parts, fmt.Sprintf("version %s, up since %s, %s", safe.Cut(h.Who.Version, 40), h.Who.Since.Format(time.RFC3339), safe.Cut(h.ID, 60)))
 	}
 	if a := h.About; a != nil {
-		add("by ", safe.Cut(a.For, 200))
+		add("by ", a.For)
 		if !a.Since.IsZero() {
 			add("has it since ", a.Since.Format(time.RFC3339))
 		}
-		add("trace ", safe.Cut(a.Trace, 40))
+		add("trace ", a.Trace)
 		for _, key := range a.Waits {
-			add("waits for ", safe.Cut(key, 200))
+			add("waits for ", key)
 		}
 	}
 	sign, _ := console.Sign(&h, time.Now())

@@ -94,12 +94,17 @@ func TestLsRests(t *testing.T) {
 		_ = p.cmd.Process.Kill()
 		return part
 	}
+	var all, allFast float64
 	for _, args := range [][]string{{"ls"}, {"top"}, {"watch", "--limit", "100000"}} {
 		slow := share(3*time.Second, args...)
 		fast := share(1500*time.Millisecond, append(args, "--fast")...)
 		t.Logf("%s: %.2f of Redis' time, %.2f with --fast", args[0], slow, fast)
-		if slow > 0.2 || slow < 0.02 || fast < 1.5*slow {
-			t.Errorf("%s takes %.2f of Redis' time, and %.2f with --fast", args[0], slow, fast)
+		if slow > 0.2 || slow < 0.02 {
+			t.Errorf("%s takes %.2f of Redis' time", args[0], slow)
 		}
+		all, allFast = all+slow, allFast+fast
+	}
+	if allFast < 1.4*all { // on a busy machine one alone says little
+		t.Errorf("they take %.2f of Redis' time, and %.2f with --fast", all, allFast)
 	}
 }
