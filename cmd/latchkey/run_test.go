@@ -58,7 +58,7 @@ func TestStatuses(t *testing.T) {
 		{"success", "", []string{"k", "--", "true"}, 0, "", ""},
 		{"the command's own", "", []string{"k", "--", "sh", "-c", "exit 42"}, 42, "", ""},
 		{"the command's signal", "", []string{"k", "--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "", ""},
-		{"busy", "", []string{"held", "--", "echo", "ran"}, 75, "", "held is held by others, for up to 59m"},
+		{"busy", "", []string{"held", "--", "echo", "ran"}, 75, "", "held is held by others, for up to 5"},
 		{"busy after a wait", "", []string{"--wait", "50ms", "held", "--", "echo", "ran"}, 75, "", "is held by others"},
 		{"busy by choice", "", []string{"--busy-exit", "5", "held", "--", "echo", "ran"}, 5, "", "is held by others"},
 		{"busy and fine", "", []string{"--skip-ok", "held", "--", "echo", "ran"}, 0, "", ""},
