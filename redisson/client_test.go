@@ -89,6 +89,9 @@ func answered(tb testing.TB, what any, ask func() error) {
 	}
 }
 
+// over waits for the end of something, whatever that is.
+func over[T any](end <-chan T) { <-end }
+
 // acquire takes a lock that is free, or soon will be.
 func acquire(ctx context.Context, tb testing.TB, c *redisson.Client, r lock.Request) (h lock.Hold) {
 	tb.Helper()

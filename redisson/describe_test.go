@@ -100,7 +100,7 @@ func TestDescribeSaysWhatACallWaitsFor(t *testing.T) {
 	stranger := lock.Request{Key: "y", Kind: lock.Fair, Wait: 5 * time.Second} // under no hold
 	go func() { _ = second(b.Acquire(t.Context(), stranger)) }()
 	cancel()
-	_ = <-ended
+	over(ended)
 	eventually(t, "the wait is over", func() bool { return waits("x") == nil })
 	release(t, x)
 	release(t, y)

@@ -227,7 +227,7 @@ func TestWhoGivesUpPassesOn(t *testing.T) {
 	second := standIn(t, ctx2, newClient(t, s), rdb, 2)
 	rdb.Del(t.Context(), "hot") // and nobody is told
 	cancel()
-	_ = <-first
+	over(first)
 	select {
 	case err := <-second:
 		if err != nil {
@@ -246,7 +246,7 @@ func TestWhoGivesUpPassesOn(t *testing.T) {
 	}
 	rdb.Del(t.Context(), "hot")
 	cancel()
-	_ = <-third
+	over(third)
 	select {
 	case m := <-java.Channel():
 		if m.Payload != "0" {
@@ -262,7 +262,7 @@ func TestWhoGivesUpPassesOn(t *testing.T) {
 	fourth := standIn(t, ctx, newClient(t, s), rdb, 1)
 	rdb.ZAdd(t.Context(), "latchkey_wake:{hot}", redis.Z{Score: -float64(time.Now().UnixMicro()), Member: ""}) // somebody was told
 	cancel()
-	_ = <-fourth
+	over(fourth)
 	eventually(t, "no note is left behind", func() bool { return rdb.Exists(t.Context(), "latchkey_wake:{hot}").Val() == 0 })
 }
 
@@ -289,7 +289,7 @@ func TestSecondInLineLooks(t *testing.T) {
 	}
 	cancel()
 	p.Thaw()
-	_ = <-first
+	over(first)
 }
 
 // Redisson's channel hears of releases as long as somebody of Redisson listens: not of each where many are in line, but of one in 17 at least.
