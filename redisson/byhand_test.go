@@ -212,13 +212,19 @@ func TestBusyIsInTimeOfASilentRedis(t *testing.T) {
 			return errors.Is(err, lock.ErrBusy)
 		})
 		time.Sleep(1100 * time.Millisecond) // what is known of the holder is too old
-		frozen := time.AfterFunc(wait/2, p.Freeze)
-		by, err := acquire(wait)
-		if !errors.Is(err, lock.ErrBusy) {
-			t.Errorf("the error is %v", err)
-		}
-		late = append(late, by)
-		frozen.Stop()
+		answer, came := p.KeepBackReply(naming("k"), 0), make(chan time.Duration)
+		go func() {
+			by, err := acquire(wait)
+			if !errors.Is(err, lock.ErrBusy) {
+				t.Errorf("the error is %v", err)
+			}
+			came <- by
+		}()
+		answer.Await(t)
+		answer.Deliver(t)
+		time.Sleep(wait / 2) // for it to have the answer
+		p.Freeze()
+		late = append(late, <-came)
 		p.Thaw()
 	}
 	slices.Sort(late)

@@ -1,6 +1,7 @@
 package redisson
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,20 @@ import (
 // than it waits, and not half a second for each of its questions.
 func TestReservedLateIsBusyInTime(t *testing.T) {
 	t.Parallel()
+	const wait, slack = 250 * time.Millisecond, 150 * time.Millisecond
+	var took []time.Duration
+	for range 5 { // others may have the machine just then
+		took = append(took, reservedLate(t, wait))
+		if slices.Min(took) <= wait+answerInterval+slack {
+			return
+		}
+	}
+	t.Errorf("a call that waits for %v took %v", wait, took)
+}
+
+// reservedLate returns how long such a call takes.
+func reservedLate(t *testing.T, wait time.Duration) time.Duration {
+	t.Helper()
 	s := redistest.Start(t)
 	p := s.Front(t)
 	c := clientOn(t, s.Client(t, func(o *redis.Options) { o.Addr = p.Addr }), Timeout(3*time.Second))
@@ -20,7 +35,7 @@ func TestReservedLateIsBusyInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := mustAcquire(t.Context(), t, c, lock.Request{Key: "a"}).Release(t.Context()); err != nil { // the scripts are there
+	if err := mustAcquire(t.Context(), t, c, lock.Request{Key: "a", Wait: time.Minute}).Release(t.Context()); err != nil { // the scripts are there
 		t.Fatal(err)
 	}
 	held, err := m.Lock(t.Context())
@@ -30,24 +45,22 @@ func TestReservedLateIsBusyInTime(t *testing.T) {
 	if err := m.Unlock(held); err != nil {
 		t.Fatal(err)
 	}
-	other := mustAcquire(t.Context(), t, clientOn(t, s.Client(t)), lock.Request{Key: "a"})
+	other := mustAcquire(t.Context(), t, clientOn(t, s.Client(t)), lock.Request{Key: "a", Wait: time.Minute})
 	defer func() { _ = other.Release(t.Context()) }()
-	const wait, slack = 250 * time.Millisecond, 150 * time.Millisecond
 	late, never := p.KeepBackReply(reserve.SHA, 0), p.KeepBackSilently(lockAcquire.SHA, 0)
-	start, took := time.Now(), make(chan time.Duration)
+	start, ended := time.Now(), make(chan time.Duration)
 	go func() {
 		if _, ok, err := m.TryLock(t.Context(), wait, 0); ok {
 			t.Errorf("TryLock of what is held = %v", err)
 		}
-		took <- time.Since(start)
+		ended <- time.Since(start)
 	}()
 	late.Await(t)
 	time.Sleep(time.Until(start.Add(450 * time.Millisecond)))
 	late.Deliver(t)
-	if d := <-took; d > wait+answerInterval+slack {
-		t.Errorf("a call that waits for %v took %v", wait, d)
-	}
+	took := <-ended
 	if !never.Taken() {
 		t.Error("nobody asked for the lock that is busy")
 	}
+	return took
 }
