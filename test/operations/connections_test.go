@@ -78,9 +78,11 @@ func TestIdleConnections(t *testing.T) {
 		p := pod{t, open(t, "redis://"+s.Addr+"?pool_size=40&"+query, redisson.Name("pod")), []*redis.Client{s.Client(t)}}
 		p.wait(2000)()
 		await(t, query+": few are left", func() bool { left, _ := p.connections(); return left[0] <= most })
+		// A peak on a busy machine closes some itself, since it finds them idle for longer.
+		after, _ := p.connections()
 		time.Sleep(500 * time.Millisecond)
-		if left, _ := p.connections(); query != "max_idle_conns=4" && left[0] < 20 {
-			t.Errorf("%s: %d are left: it closes them after all, unlike what kubernetes.md says", query, left[0])
+		if left, _ := p.connections(); query != "max_idle_conns=4" && left[0] < after[0]/2 {
+			t.Errorf("%s: %d of %d are left: it closes them after all, unlike what kubernetes.md says", query, left[0], after[0])
 		}
 	}
 }
