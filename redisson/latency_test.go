@@ -32,14 +32,7 @@ func TestLatencyCostsNoQuestions(t *testing.T) {
 			round := func() {
 				var all sync.WaitGroup
 				for i := range callers {
-					all.Go(func() {
-						h, err := c.Acquire(t.Context(), lock.Request{Key: fmt.Sprint("k", i), Wait: -1})
-						if err != nil {
-							t.Errorf("Acquire: %v", err)
-							return
-						}
-						release(t, h)
-					})
+					all.Go(func() { release(t, acquire(t.Context(), t, c, lock.Request{Key: fmt.Sprint("k", i), Wait: -1})) })
 				}
 				all.Wait()
 			}

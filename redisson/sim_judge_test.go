@@ -140,12 +140,18 @@ func (j *judge) unlessLate(key string, stays []*stay, violate func()) {
 		violate()
 		return
 	}
-	time.AfterFunc(j.w.times.grace, func() {
+	late := newCalls()
+	left := j.w.times.grace
+	go late.watch(func(ran, _ time.Duration) bool {
+		if left -= ran; left > 0 {
+			return true
+		}
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		if !slices.ContainsFunc(stays, func(s *stay) bool { return !slices.Contains(j.inside[key], s) }) {
 			violate()
 		}
+		return false
 	})
 }
 

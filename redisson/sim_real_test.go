@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -128,11 +129,12 @@ func (s *realStage) Note(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf("%10v ", s.Since().Round(time.Microsecond))+fmt.Sprintf(format, args...))
 }
 
-// trace returns the last lines that were noted.
+// trace returns the lines before a violation.
 func (s *realStage) trace() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Join(s.lines[max(0, len(s.lines)-100):], "\n")
+	end := 1 + slices.IndexFunc(s.lines, func(line string) bool { return strings.Contains(line, "VIOLATION") })
+	return strings.Join(s.lines[max(0, end-300):end], "\n")
 }
 
 // Reach implements [stage].
