@@ -37,30 +37,11 @@ func (o outcome) tooLong(d time.Duration) bool { return o.after(o.began.Add(d)) 
 
 func newCalls() *calls {
 	c := &calls{ended: make(chan outcome, 1000), stop: make(chan struct{})}
-	go c.watch(func(_, stalled time.Duration) bool {
+	go watch(c.stop, func(_, stalled time.Duration) bool {
 		c.stalled.Add(int64(stalled))
 		return true
 	})
 	return c
-}
-
-// watch calls step again and again, with how long the process has run since the last time and how long it stood still,
-// until step returns false.
-func (c *calls) watch(step func(ran, stalled time.Duration) bool) {
-	const tick, late = 2 * time.Millisecond, 20 * time.Millisecond
-	for {
-		start := time.Now()
-		select {
-		case <-c.stop:
-			return
-		case <-time.After(tick):
-		}
-		d := time.Since(start)
-		stalled := max(0, d-tick-late)
-		if !step(d-stalled, stalled) {
-			return
-		}
-	}
 }
 
 func (c *calls) start(name string, call func() error) {
@@ -77,7 +58,7 @@ func (c *calls) start(name string, call func() error) {
 func (c *calls) await(t *testing.T, limit time.Duration, thaw func()) []outcome {
 	t.Helper()
 	defer close(c.stop)
-	go c.watch(func(ran, _ time.Duration) bool {
+	go watch(c.stop, func(ran, _ time.Duration) bool {
 		if limit -= ran; limit <= 0 {
 			thaw()
 		}

@@ -87,12 +87,22 @@ func follow(t *testing.T, replica, master *redistest.Server) {
 // failover has the replica take the master's place. Connections to the old master stay.
 func (p *pair) failover(t *testing.T) {
 	t.Helper()
+	p.promote(t)
+	p.demote(t)
+}
+
+func (p *pair) promote(t *testing.T) {
+	t.Helper()
 	eventually(t, "the replica has all", func() bool {
 		return offset(t, p.old, "master_repl_offset:") == offset(t, p.new, "slave_repl_offset:")
 	})
 	if err := p.new.Client(t).Do(t.Context(), "replicaof", "no", "one").Err(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (p *pair) demote(t *testing.T) {
+	t.Helper()
 	host, port := p.new.HostPort()
 	if err := p.old.Client(t).Do(t.Context(), "replicaof", host, port).Err(); err != nil {
 		t.Fatal(err)
@@ -116,8 +126,9 @@ func TestDemotedMasterKeepsItsConnections(t *testing.T) {
 			p := newPair(t, connections, redisson.WatchdogTimeout(3*time.Second), redisson.Timeout(time.Second), redisson.SyncReplicas(0, 0))
 			held := acquire(t.Context(), t, p.Client, lock.Request{Key: "held"})
 			p.fill(t, connections)
-			p.failover(t)
-			p.Point(p.new.Addr)
+			p.promote(t)
+			p.Point(p.new.Addr) // before the old one refuses to renew
+			p.demote(t)
 			_, before := p.Connections()
 			start := time.Now()
 			h := acquire(t.Context(), t, p.Client, lock.Request{Key: "other", Wait: -1}) // the count decides, not the time

@@ -48,7 +48,7 @@ var (
 		source("wake")+function("local take", permitAcquire)+source("lock_wait")))
 	permitPass    = load("ac7dce68ec115413bd6d636c3ed1ec19ba30f9a3", "wake", "now", "permit_prelude", "permit_pass")
 	permitUpdate  = load("0b07951e2ff5bb89d1a4f76775e0796e7155399c", "now", "permit_prelude", "permit_update")
-	permitRelease = load("91c66f87a2ec4dbfdc449e39ccca82dd0b408445", "wake", "now", "permit_prelude", "permit_release")
+	permitRelease = load("89ea2d2c31f9c674d767c8d1d49900362c58d428", "wake", "now", "permit_prelude", "permit_release")
 
 	semaphoreAcquire = load("4e0da86d2e9de3876f07a8938012c77421aaf10c", "receipt", "semaphore_acquire")
 	semaphoreRelease = load("ca6dda2d44275496bd232be4489ffd5c051e617f", "receipt", "semaphore_release")
@@ -98,7 +98,7 @@ var many = map[*script]*script{
 	lockRelease:   manyOf("2097d1a5081c8c19d6d745f2cb22d16296fbb081", lockRelease),
 	fairRelease:   manyOf("22d275389fa7368f9916bb0535230f0ce22f34ef", fairRelease),
 	rwRelease:     manyOf("07c9fbf44bdb9cf4347308a406d3622572c47ede", rwRelease),
-	permitRelease: manyOf("6f90fddd6ad27004f7ba36cb69dcd7f33b8cd6b7", permitRelease),
+	permitRelease: manyOf("d717cc862461c78ed7cf5d6666fa9057f7610a58", permitRelease),
 }
 
 func manyOf(sha string, one *script) *script {

@@ -21,6 +21,7 @@ type judge struct {
 	waiting    []*waiter
 	left       time.Duration            // when a waiter last left without the lock
 	robbed     map[string]time.Duration // when a lock was last freed by force
+	forces     int                      // that are under way
 	first      map[string]*section      // by key and holder id
 	tokens     map[string]int64         // the last fencing tokens, by key
 	served     []served                 // by a rate limiter, in the order of their ends
@@ -115,44 +116,65 @@ func (s *stay) amounts() (reading, writing, permits int) {
 
 // compare looks for somebody who must not be inside together with s.
 func (j *judge) compare(s *stay, key string) {
-	permits, most := j.keptFrom(s, key)
-	reading, writing, _ := s.amounts()
 	for _, o := range j.inside[key] {
-		r, w, p := o.amounts()
-		permits, most = permits+p, max(most, o.most(key)) // the last one has met all the others
-		if o != s && (writing > 0 && r+w > 0 || w > 0 && reading > 0) {
-			j.clash("two owners of %s: %s and %s", key, o, s)
+		if o != s && exclude(o, s) {
+			j.unlessLate(key, []*stay{o, s}, func() bool { return !exclude(o, s) }, "two owners of %s: %s and %s", key, o.name, s.name)
 		}
 	}
-	if permits > most {
-		j.violation("%d permits of %s are taken, and there are %d", permits, key, most)
+	if permits, most := j.permits(s, key); permits > most {
+		j.unlessLate(key, []*stay{s}, func() bool { now, _ := j.permits(s, key); return now <= most }, "%d permits of %s are taken, and there are %d", permits, key, most)
 	}
 }
 
-// clash notes that two are inside at once.
-func (j *judge) clash(format, key string, a, b *stay) {
-	j.unlessLate(key, []*stay{a, b}, func() { j.violation(format, key, a.name, b.name) })
+// exclude reports whether two must not be inside at once.
+func exclude(a, b *stay) bool {
+	readsA, writesA, _ := a.amounts()
+	readsB, writesB, _ := b.amounts()
+	return writesA > 0 && readsB+writesB > 0 || writesB > 0 && readsA > 0
 }
 
-// unlessLate notes a violation by those who are inside. In real time, one of them may only be slow to hear that its time is over.
-func (j *judge) unlessLate(key string, stays []*stay, violate func()) {
-	if j.w.times.grace == 0 {
-		violate()
+// permits returns how many permits are taken or kept, and how many there are.
+func (j *judge) permits(s *stay, key string) (permits, most int) {
+	permits, most = j.keptFrom(s, key)
+	for _, o := range j.inside[key] {
+		_, _, p := o.amounts()
+		permits, most = permits+p, max(most, o.most(key)) // the last one has met all the others
+	}
+	return permits, most
+}
+
+// unlessLate notes a violation by those who are inside. In real time, one of them may only be slow to hear that its time is over, and the judge
+// that somebody has freed its lock by force: soon after, one has left, or the violation is over. The time in which this process stood still does
+// not count.
+func (j *judge) unlessLate(key string, stays []*stay, over func() bool, format string, args ...any) {
+	left := j.w.times.grace
+	if left == 0 {
+		j.violation(format, args...)
 		return
 	}
-	late := newCalls()
-	left := j.w.times.grace
-	go late.watch(func(ran, _ time.Duration) bool {
-		if left -= ran; left > 0 {
-			return true
-		}
+	go watch(nil, func(ran, _ time.Duration) bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		if !slices.ContainsFunc(stays, func(s *stay) bool { return !slices.Contains(j.inside[key], s) }) {
-			violate()
+		if left -= ran; left > 0 || j.forces > 0 {
+			return true
+		}
+		if !over() && !slices.ContainsFunc(stays, func(s *stay) bool { return !slices.Contains(j.inside[key], s) }) {
+			j.violation(format, args...)
 		}
 		return false
 	})
+}
+
+// force is called before a lock is freed by force where nobody sees when Redis does that, and what it returns after it.
+func (j *judge) force(key string) (freed func()) {
+	count := func(n int) {
+		j.rob(key)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.forces += n
+	}
+	count(1)
+	return func() { count(-1) }
 }
 
 // rob is called when a ForceUnlock has taken a lock from whoever has it. A RedLock is left to who still has most of its servers.

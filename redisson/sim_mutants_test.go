@@ -307,7 +307,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a permit that is given back twice takes another one along",
-		edits: []edit{{"lua/permit_release.lua", "  elseif taken then\n", "  elseif taken or redis.call('zremrangebyrank', level.taken, 0, 0) > 0 then\n"}},
+		edits: []edit{{"lua/permit_release.lua", "ARGV[1]) == 1 then\n", "ARGV[1]) == 1 or redis.call('zremrangebyrank', level.taken, 0, 0) > 0 then\n"}},
 		run:   "scene=permit,faults=rough", want: "permits of L|believes",
 	},
 	{
@@ -342,7 +342,7 @@ var simMutants = []mutant{
 	},
 	{
 		name:  "a release of a permit tells nobody",
-		edits: []edit{{"lua/permit_release.lua", "local told = free > 0 and announce(", "local told = free < 0 and announce("}},
+		edits: []edit{{"lua/permit_release.lua", "free > 0) and announce(", "free < 0) and announce("}},
 		run:   "scene=permit,faults=none", want: "idle",
 	},
 	{

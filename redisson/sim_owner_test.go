@@ -50,8 +50,7 @@ func (o *owner) round() bool {
 		_ = o.call("frees by force", context.Background(), o.w.times.timeout, func() error {
 			l := free(o.client)
 			if o.w.sim == nil { // nobody sees when Redis does it
-				o.w.judge.rob(l.Name())
-				defer o.w.judge.rob(l.Name())
+				defer o.w.judge.force(l.Name())()
 			}
 			_, err := l.ForceUnlock(context.Background())
 			return err

@@ -52,7 +52,8 @@ func (j *judge) keptFrom(s *stay, key string) (permits, most int) {
 		case k.kind == lock.Permit:
 			permits, most = permits+1, max(most, k.by.most(key))
 		case k.by != s && (writing > 0 || reading > 0 && k.kind != lock.Read):
-			j.unlessLate(key, []*stay{s}, func() { j.violation("%s got %s, which %s keeps for another %v", s.name, key, k.by.name, left) })
+			freed := func() bool { return j.robbed[key] >= k.from }
+			j.unlessLate(key, []*stay{s}, freed, "%s got %s, which %s keeps for another %v", s.name, key, k.by.name, left)
 		}
 	}
 	return permits, most

@@ -165,3 +165,22 @@ func (s *realStage) TTL(key string) time.Duration {
 func (s *realStage) Subscriptions() []string {
 	return s.admin.PubSubChannels(context.Background(), "*").Val()
 }
+
+// watch calls step again and again, with how long the process has run since the last time and how long it stood still,
+// until step returns false or stop is closed.
+func watch(stop <-chan struct{}, step func(ran, stalled time.Duration) bool) {
+	const tick, late = 2 * time.Millisecond, 20 * time.Millisecond
+	for {
+		start := time.Now()
+		select {
+		case <-stop:
+			return
+		case <-time.After(tick):
+		}
+		d := time.Since(start)
+		stalled := max(0, d-tick-late)
+		if !step(d-stalled, stalled) {
+			return
+		}
+	}
+}

@@ -51,7 +51,7 @@ func expectServed(t *testing.T, served <-chan int, n int, within time.Duration) 
 	}
 }
 
-// Releases wake as many as they free, in whatever way they come: one after the other, all at once, or with a lease.
+// Releases wake as many as they free, in whatever way they come: one after the other, all at once, or at the end of a lease.
 func TestReleasesWakeAsManyAsTheyFree(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -59,11 +59,7 @@ func TestReleasesWakeAsManyAsTheyFree(t *testing.T) {
 	holder := newClient(t, s)
 	holds := make([]lock.Hold, 6)
 	for i := range holds {
-		r := hotPermit(6)
-		if i == 5 {
-			r.Lease = 2 * time.Second
-		}
-		holds[i] = acquire(t.Context(), t, holder, r)
+		holds[i] = acquire(t.Context(), t, holder, hotPermit(6))
 	}
 	clients := make([]*redisson.Client, 8)
 	for i := range clients {
@@ -74,11 +70,12 @@ func TestReleasesWakeAsManyAsTheyFree(t *testing.T) {
 	expectServed(t, served, 1, time.Second)
 	check(t, holder.ReleaseAll(t.Context(), holds[1:4]))
 	expectServed(t, served, 3, time.Second)
-	for _, h := range holds[4:5] {
-		go func() { _ = h.Release(context.Background()) }()
-	}
+	go func() { _ = holds[4].Release(context.Background()) }()
 	expectServed(t, served, 1, time.Second)
-	expectServed(t, served, 1, 4*time.Second)
+	check(t, holds[5].(interface {
+		Keep(context.Context, time.Duration) error
+	}).Keep(t.Context(), 500*time.Millisecond))
+	expectServed(t, served, 1, 2*time.Second)
 }
 
 // Who is told and does not come loses its turn to the next one, and so does who leaves.
