@@ -228,7 +228,7 @@ func testForbiddenLock(t *testing.T, delay time.Duration) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	mine, theirs := holdMany(t, c, "mine", 20), holdMany(t, c, "theirs", 1)
+	mine, theirs := holdMany(t, c, "mine", 9), holdMany(t, c, "theirs", 1) // each has a connection of its own
 	allow("~mine*")
 	p.Delay(delay)
 	<-time.After(6 * time.Second)
