@@ -381,6 +381,8 @@ func TestRedLockLease(t *testing.T) {
 	l := r.lock()
 	mustGive(t, mustTake(t, l), l)
 	const lease = time.Second
+	c := newCalls()
+	defer close(c.stop)
 	start := time.Now()
 	held, ok, err := l.TryLock(t.Context(), 0, lease)
 	if !ok || err != nil {
@@ -388,12 +390,12 @@ func TestRedLockLease(t *testing.T) {
 	}
 	cause := awaitEnd(t, held, 10*time.Second)
 	d := time.Since(start)
-	if latest := lease; d >= latest || d < lease*8/10 || !errors.Is(cause, lock.ErrLost) {
+	if latest := lease + time.Duration(c.stalled.Load()); d >= latest || d < lease*8/10 || !errors.Is(cause, lock.ErrLost) {
 		t.Errorf("ended with %v after %v, want ErrLost before %v", cause, d, latest)
 	}
 	other := r.lock()
-	if got, ok, err := other.TryLock(t.Context(), 0, 0); err != nil || ok && time.Since(start) < lease {
-		t.Errorf("TryLock = %v, %v, want false as long as the servers have the lock", ok, err)
+	if got, ok, _ := other.TryLock(t.Context(), 0, 0); ok && time.Since(start) < lease {
+		t.Error("TryLock = true, want false as long as the servers have the lock")
 	} else if ok { // on a machine that stood still meanwhile
 		mustGive(t, got, other)
 	}
