@@ -100,6 +100,18 @@ func acquire(ctx context.Context, tb testing.TB, c *redisson.Client, r lock.Requ
 	return h
 }
 
+// expectOthers checks that others have what r asks for.
+func expectOthers(ctx context.Context, tb testing.TB, what string, c *redisson.Client, r lock.Request) {
+	tb.Helper()
+	answered(tb, what, func() error {
+		_, err := c.Acquire(ctx, r)
+		if errors.Is(err, lock.ErrBusy) {
+			return nil
+		}
+		return cmp.Or(err, errors.New("want ErrBusy"))
+	})
+}
+
 // beneath is a context for calls that stay under h after its end.
 func beneath(h lock.Hold) context.Context { return context.WithoutCancel(h.Context()) }
 

@@ -69,10 +69,7 @@ func TestWaitersOfALevelHoldUpNobody(t *testing.T) {
 		go func() {
 			r := levelled("a", 2)
 			r.Wait = waits
-			h, err := other.Acquire(t.Context(), r)
-			if err != nil {
-				t.Error(err)
-			}
+			h := acquire(t.Context(), t, other, r)
 			got <- h
 		}()
 	}
@@ -101,10 +98,7 @@ func TestAWaiterMovesToTheFullLevel(t *testing.T) {
 	wait := func(user string) {
 		r := levelled(user, 2)
 		r.Wait = waits
-		h, err := other.Acquire(t.Context(), r)
-		if err != nil {
-			t.Error(err)
-		}
+		h := acquire(t.Context(), t, other, r)
 		got <- h
 	}
 	go wait("a") // is refused by its user
@@ -225,9 +219,7 @@ func TestLevelsUnderAHold(t *testing.T) {
 	release(t, under)
 	a = acquire(t.Context(), t, c, lock.Request{Key: "user:a", Kind: lock.Permit, Limit: 1})
 	b := acquire(t.Context(), t, other, levelled("b", 1))
-	if _, err := c.Acquire(a.Context(), levelled("a", 1)); !errors.Is(err, lock.ErrBusy) {
-		t.Errorf("under a hold of the key, with a full level: %v", err)
-	}
+	expectOthers(a.Context(), t, "under a hold of the key, with a full level", c, levelled("a", 1))
 	check(t, c.ReleaseAll(t.Context(), []lock.Hold{acquire(a.Context(), t, c, levelled("a", 2)), a}))
 	release(t, b)
 	if left := keys(t, s.Client(t)); len(left) != 0 {

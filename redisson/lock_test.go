@@ -301,11 +301,7 @@ func TestContextsMayAskTheClient(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			inner, err := c.Acquire(ctx, lock.Request{Key: "inner"})
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			inner := acquire(ctx, t, c, lock.Request{Key: "inner"})
 			if inner.Context().Err() != nil || context.Cause(inner.Context()) != nil {
 				t.Errorf("ended with %v", context.Cause(inner.Context()))
 			}

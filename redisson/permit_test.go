@@ -19,15 +19,10 @@ func TestPermitLockData(t *testing.T) {
 	request := lock.Request{Key: "k", Kind: lock.Permit, Limit: 2}
 	var holds []lock.Hold
 	for range 2 {
-		h, err := c.Acquire(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := acquire(t.Context(), t, c, request)
 		holds = append(holds, h)
 	}
-	if _, err := newClient(t, s).Acquire(t.Context(), request); !errors.Is(err, lock.ErrBusy) {
-		t.Errorf("third permit: %v, want ErrBusy", err)
-	}
+	expectOthers(t.Context(), t, "third permit", newClient(t, s), request)
 	if free := rdb.Get(t.Context(), "k").Val(); free != "0" {
 		t.Errorf("free permits = %q, want 0", free)
 	}
@@ -80,18 +75,14 @@ func TestPermitsWhoseNumberIsRemoved(t *testing.T) {
 	acquire(t.Context(), t, c, short)
 	<-time.After(500 * time.Millisecond)
 	outlasting = append(outlasting, acquire(t.Context(), t, c, request))
-	if _, err := c.Acquire(t.Context(), request); !errors.Is(err, lock.ErrBusy) {
-		t.Errorf("fourth permit of three: %v, want ErrBusy", err)
-	}
+	expectOthers(t.Context(), t, "fourth permit of three", c, request)
 	rdb.Del(t.Context(), "k", "latchkey_permits:{k}")
 	release(t, outlasting[0])
 	if n := rdb.Exists(t.Context(), "k").Val(); n != 0 {
 		t.Error("a Release has made a semaphore, which nobody would remove")
 	}
 	outlasting[0] = acquire(t.Context(), t, c, request)
-	if _, err := c.Acquire(t.Context(), request); !errors.Is(err, lock.ErrBusy) {
-		t.Errorf("fourth permit of three: %v, want ErrBusy", err)
-	}
+	expectOthers(t.Context(), t, "fourth permit of three", c, request)
 	for _, h := range outlasting {
 		release(t, h)
 	}
@@ -107,13 +98,8 @@ func TestPermitOfAnExistingSemaphore(t *testing.T) {
 	rdb.Set(t.Context(), "k", 1, 0)
 	c := newClient(t, s)
 	request := lock.Request{Key: "k", Kind: lock.Permit, Limit: 5}
-	h, err := c.Acquire(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Acquire(t.Context(), request); !errors.Is(err, lock.ErrBusy) {
-		t.Errorf("second permit of one: %v, want ErrBusy", err)
-	}
+	h := acquire(t.Context(), t, c, request)
+	expectOthers(t.Context(), t, "second permit of one", c, request)
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -129,20 +115,14 @@ func TestPermitLockLeases(t *testing.T) {
 	c := newClient(t, s, redisson.WatchdogTimeout(600*time.Millisecond))
 	dying := newClient(t, s)
 	request := lock.Request{Key: "k", Kind: lock.Permit, Limit: 2}
-	renewed, err := c.Acquire(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	renewed := acquire(t.Context(), t, c, request)
 	request.Lease = 500 * time.Millisecond
 	if _, err := dying.Acquire(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
 	request.Lease, request.Wait = 0, waits
 	start := time.Now()
-	second, err := c.Acquire(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := acquire(t.Context(), t, c, request)
 	if d := time.Since(start); d < 300*time.Millisecond || d > waits/2 {
 		t.Errorf("got the dead one's permit after %v, want its lease", d)
 	}

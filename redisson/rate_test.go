@@ -71,9 +71,7 @@ func TestRateIsTakenLast(t *testing.T) {
 	r.Limit = 1
 	h := acquire(t.Context(), t, c, r)
 	for range 3 {
-		if _, err := other.Acquire(t.Context(), r); !errors.Is(err, lock.ErrBusy) {
-			t.Errorf("refused by the limit: %v", err)
-		}
+		expectOthers(t.Context(), t, "refused by the limit", other, r)
 	}
 	under := acquire(h.Context(), t, c, r) // re-enters
 	release(t, under)
@@ -127,11 +125,7 @@ func TestRateOfManyWaiters(t *testing.T) {
 		all.Go(func() {
 			r := rated(3, per)
 			r.Wait = waits
-			h, err := c.Acquire(t.Context(), r)
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			h := acquire(t.Context(), t, c, r)
 			mu.Lock()
 			defer mu.Unlock()
 			begun = append(begun, time.Now())

@@ -64,9 +64,7 @@ func TestReadersShareAHolder(t *testing.T) {
 				if n := admin.HLen(t.Context(), key).Val(); n > readers/4 { // the mode and a reader, or some on a machine that stands still
 					t.Errorf("%d fields while %d read", n, readers)
 				}
-				if _, err := writer.Acquire(t.Context(), lock.Request{Key: key, Kind: lock.Write}); !errors.Is(err, lock.ErrBusy) {
-					t.Errorf("a writer beside readers: %v", err)
-				}
+				expectOthers(t.Context(), t, "a writer beside readers", writer, lock.Request{Key: key, Kind: lock.Write})
 			}) {
 				check(t, err)
 			}

@@ -21,10 +21,7 @@ func TestTwinsExcludeEachOther(t *testing.T) {
 			twins := newTwins(t, s)
 			for i := range 50 {
 				r := lock.Request{Key: "twin:" + kind.String(), Kind: kind, Limit: 1, Wait: -1}
-				first, err := twins[i%2].Acquire(t.Context(), r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				first := acquire(t.Context(), t, twins[i%2], r)
 				r.Wait = 0
 				if h, err := twins[1-i%2].Acquire(t.Context(), r); !errors.Is(err, lock.ErrBusy) {
 					t.Fatalf("hold %d: the other process got %v, %v, want busy", i, h, err)
@@ -84,10 +81,7 @@ func TestHolderNumbers(t *testing.T) {
 	s := redistest.Start(t)
 	c, seen := newClient(t, s), map[int64]bool{}
 	for range 100 {
-		h, err := c.Acquire(context.Background(), lock.Request{Key: "n"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := acquire(context.Background(), t, c, lock.Request{Key: "n"})
 		id := redisson.HolderID(h.Context(), c, "n", lock.Exclusive)
 		n, err := strconv.ParseInt(strings.TrimPrefix(id, c.ID()+":"), 10, 64)
 		if err != nil || n < 1<<61 || n >= 1<<62 || seen[n] {

@@ -263,11 +263,7 @@ func TestMaxWaitersOfFreeLocks(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
-			h, err := c.Acquire(t.Context(), lock.Request{Key: fmt.Sprint("k", i), Wait: time.Minute})
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			h := acquire(t.Context(), t, c, lock.Request{Key: fmt.Sprint("k", i), Wait: time.Minute})
 			release(t, h)
 		})
 	}
