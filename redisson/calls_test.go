@@ -1,10 +1,41 @@
 package redisson_test
 
 import (
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 )
+
+// standstills are the times in which this process stood still, because others had the machine.
+var standstills struct {
+	sync.Mutex
+	ends []time.Time
+	took []time.Duration
+}
+
+func init() {
+	go watch(nil, func(_, stalled time.Duration) bool {
+		if stalled > 0 {
+			standstills.Lock()
+			defer standstills.Unlock()
+			standstills.ends, standstills.took = append(standstills.ends, time.Now()), append(standstills.took, stalled)
+		}
+		return true
+	})
+}
+
+// stood is how long this process has stood still since start.
+func stood(start time.Time) (sum time.Duration) {
+	standstills.Lock()
+	defer standstills.Unlock()
+	for i := len(standstills.ends) - 1; i >= 0 && standstills.ends[i].After(start); i-- {
+		sum += standstills.took[i]
+	}
+	return sum
+}
+
+// ran is how long this process has run since start. Bounds are for that time.
+func ran(start time.Time) time.Duration { return time.Since(start) - stood(start) }
 
 // Calls that are made at once, and how long each of them took on a machine that may be busy with something else.
 
@@ -13,10 +44,9 @@ const soon = 250 * time.Millisecond
 
 // calls are under way in goroutines of their own.
 type calls struct {
-	ended   chan outcome
-	n       int
-	stalled atomic.Int64 // how long this process stood still in all, because others had the machine
-	stop    chan struct{}
+	ended chan outcome
+	n     int
+	stop  chan struct{}
 }
 
 // outcome is how a call ended.
@@ -24,24 +54,18 @@ type outcome struct {
 	name         string
 	err          error
 	began, ended time.Time
-	stalled      time.Duration
 }
 
 func (o outcome) took() time.Duration { return o.ended.Sub(o.began) }
 
 // after reports whether the call ended clearly later than at. The time in which the process stood still does not count.
-func (o outcome) after(at time.Time) bool { return o.ended.After(at.Add(soon + o.stalled)) }
+func (o outcome) after(at time.Time) bool { return o.ended.After(at.Add(soon + stood(o.began))) }
 
 // tooLong reports whether the call took clearly longer than d.
 func (o outcome) tooLong(d time.Duration) bool { return o.after(o.began.Add(d)) }
 
 func newCalls() *calls {
-	c := &calls{ended: make(chan outcome, 1000), stop: make(chan struct{})}
-	go watch(c.stop, func(_, stalled time.Duration) bool {
-		c.stalled.Add(int64(stalled))
-		return true
-	})
-	return c
+	return &calls{ended: make(chan outcome, 1000), stop: make(chan struct{})}
 }
 
 func (c *calls) start(name string, call func() error) {
@@ -71,9 +95,6 @@ func (c *calls) await(t *testing.T, limit time.Duration, thaw func()) []outcome 
 		case <-time.After(20 * time.Second):
 			t.Fatal("a call has not ended, 20s after all others")
 		}
-	}
-	for i := range all {
-		all[i].stalled = time.Duration(c.stalled.Load())
 	}
 	return all
 }

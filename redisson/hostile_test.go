@@ -175,7 +175,7 @@ func testHostileAnswer(t *testing.T, answer string) {
 				defer cancel()
 				start := time.Now()
 				call(ctx)
-				if took := time.Since(start); took > 5*time.Second {
+				if took := ran(start); took > 5*time.Second {
 					t.Errorf("answer %q, call %d: took %v", answer, i, took)
 				}
 			})

@@ -240,7 +240,7 @@ func TestObjectsPatterns(t *testing.T) {
 	}
 	start := time.Now()
 	redisson.Matches(strings.Repeat("a*", 1000)+"b", strings.Repeat("a", 10_000))
-	if took := time.Since(start); took > 10*time.Second {
+	if took := ran(start); took > 10*time.Second {
 		t.Errorf("a hostile pattern takes %v", took)
 	}
 }

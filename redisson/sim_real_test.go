@@ -169,7 +169,7 @@ func (s *realStage) Subscriptions() []string {
 // watch calls step again and again, with how long the process has run since the last time and how long it stood still,
 // until step returns false or stop is closed.
 func watch(stop <-chan struct{}, step func(ran, stalled time.Duration) bool) {
-	const tick, late = 2 * time.Millisecond, 20 * time.Millisecond
+	const tick, late = 5 * time.Millisecond, 20 * time.Millisecond
 	for {
 		start := time.Now()
 		select {
