@@ -100,8 +100,8 @@ func acquire(ctx context.Context, tb testing.TB, c *redisson.Client, r lock.Requ
 	return h
 }
 
-// expectOthers checks that others have what r asks for.
-func expectOthers(ctx context.Context, tb testing.TB, what string, c *redisson.Client, r lock.Request) {
+// expectHeldByOthers checks that others have what r asks for.
+func expectHeldByOthers(ctx context.Context, tb testing.TB, what string, c *redisson.Client, r lock.Request) {
 	tb.Helper()
 	answered(tb, what, func() error {
 		_, err := c.Acquire(ctx, r)

@@ -40,8 +40,7 @@ func inLine(t *testing.T, clients []*redisson.Client, n int) (all *sync.WaitGrou
 	all = new(sync.WaitGroup)
 	for i := range n {
 		all.Go(func() {
-			h := acquire(t.Context(), t, clients[i%len(clients)], lock.Request{Key: "k", Kind: lock.Fair, Wait: -1})
-			release(t, h)
+			release(t, acquire(t.Context(), t, clients[i%len(clients)], lock.Request{Key: "k", Kind: lock.Fair, Wait: -1}))
 		})
 	}
 	return all

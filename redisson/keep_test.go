@@ -65,7 +65,7 @@ func lossOfTheOuter(t *testing.T, s *redistest.Server, kind lock.Kind, closed bo
 		taken = lock.Write
 	}
 	for range 20 { // until the watchdog has seen to it
-		expectOthers(t.Context(), t, "while the lock is kept", other, lock.Request{Key: key, Kind: taken})
+		expectHeldByOthers(t.Context(), t, "while the lock is kept", other, lock.Request{Key: key, Kind: taken})
 		<-time.After(20 * time.Millisecond)
 	}
 	release(t, acquire(t.Context(), t, other, lock.Request{Key: key, Kind: taken}))

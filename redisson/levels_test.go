@@ -69,7 +69,10 @@ func TestWaitersOfALevelHoldUpNobody(t *testing.T) {
 		go func() {
 			r := levelled("a", 2)
 			r.Wait = waits
-			h := acquire(t.Context(), t, other, r)
+			h, err := other.Acquire(t.Context(), r)
+			if err != nil {
+				t.Error(err)
+			}
 			got <- h
 		}()
 	}
@@ -98,7 +101,10 @@ func TestAWaiterMovesToTheFullLevel(t *testing.T) {
 	wait := func(user string) {
 		r := levelled(user, 2)
 		r.Wait = waits
-		h := acquire(t.Context(), t, other, r)
+		h, err := other.Acquire(t.Context(), r)
+		if err != nil {
+			t.Error(err)
+		}
 		got <- h
 	}
 	go wait("a") // is refused by its user
@@ -219,7 +225,7 @@ func TestLevelsUnderAHold(t *testing.T) {
 	release(t, under)
 	a = acquire(t.Context(), t, c, lock.Request{Key: "user:a", Kind: lock.Permit, Limit: 1})
 	b := acquire(t.Context(), t, other, levelled("b", 1))
-	expectOthers(a.Context(), t, "under a hold of the key, with a full level", c, levelled("a", 1))
+	expectHeldByOthers(a.Context(), t, "under a hold of the key, with a full level", c, levelled("a", 1))
 	check(t, c.ReleaseAll(t.Context(), []lock.Hold{acquire(a.Context(), t, c, levelled("a", 2)), a}))
 	release(t, b)
 	if left := keys(t, s.Client(t)); len(left) != 0 {

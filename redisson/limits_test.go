@@ -130,7 +130,7 @@ func TestLimitsThatChangeWhereTheNumberIsRemoved(t *testing.T) {
 	rdb, c := s.Client(t), newClient(t, s)
 	holds := []lock.Hold{acquire(t.Context(), t, c, permitOf(3)), acquire(t.Context(), t, c, permitOf(3)), acquire(t.Context(), t, c, permitOf(3))}
 	rdb.Del(t.Context(), "k", "latchkey_permits:{k}")
-	expectOthers(t.Context(), t, "with a limit of 1", c, permitOf(1))
+	expectHeldByOthers(t.Context(), t, "with a limit of 1", c, permitOf(1))
 	messages := observe(t, rdb, "redisson_sc:{k}")
 	release(t, holds[0])
 	expectMessage(t, messages, "1")

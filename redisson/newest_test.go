@@ -74,7 +74,7 @@ func TestReplaceInAnotherProcess(t *testing.T) {
 	if cause := context.Cause(h.Context()); !errors.Is(cause, lock.ErrReplaced) || errors.Is(cause, lock.ErrLost) {
 		t.Errorf("the hold ended with %v, want ErrReplaced", cause)
 	}
-	expectOthers(second.ctx, t, "beside the older call", newer, lock.Request{Key: "k"})
+	expectHeldByOthers(second.ctx, t, "beside the older call", newer, lock.Request{Key: "k"})
 	release(t, h)
 	first.leave()
 	release(t, acquire(second.ctx, t, newer, lock.Request{Key: "k"}))

@@ -22,7 +22,7 @@ func TestPermitLockData(t *testing.T) {
 		h := acquire(t.Context(), t, c, request)
 		holds = append(holds, h)
 	}
-	expectOthers(t.Context(), t, "third permit", newClient(t, s), request)
+	expectHeldByOthers(t.Context(), t, "third permit", newClient(t, s), request)
 	if free := rdb.Get(t.Context(), "k").Val(); free != "0" {
 		t.Errorf("free permits = %q, want 0", free)
 	}
@@ -75,14 +75,14 @@ func TestPermitsWhoseNumberIsRemoved(t *testing.T) {
 	acquire(t.Context(), t, c, short)
 	<-time.After(500 * time.Millisecond)
 	outlasting = append(outlasting, acquire(t.Context(), t, c, request))
-	expectOthers(t.Context(), t, "fourth permit of three", c, request)
+	expectHeldByOthers(t.Context(), t, "fourth permit of three", c, request)
 	rdb.Del(t.Context(), "k", "latchkey_permits:{k}")
 	release(t, outlasting[0])
 	if n := rdb.Exists(t.Context(), "k").Val(); n != 0 {
 		t.Error("a Release has made a semaphore, which nobody would remove")
 	}
 	outlasting[0] = acquire(t.Context(), t, c, request)
-	expectOthers(t.Context(), t, "fourth permit of three", c, request)
+	expectHeldByOthers(t.Context(), t, "fourth permit of three", c, request)
 	for _, h := range outlasting {
 		release(t, h)
 	}
@@ -99,7 +99,7 @@ func TestPermitOfAnExistingSemaphore(t *testing.T) {
 	c := newClient(t, s)
 	request := lock.Request{Key: "k", Kind: lock.Permit, Limit: 5}
 	h := acquire(t.Context(), t, c, request)
-	expectOthers(t.Context(), t, "second permit of one", c, request)
+	expectHeldByOthers(t.Context(), t, "second permit of one", c, request)
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -71,7 +71,7 @@ func TestRateIsTakenLast(t *testing.T) {
 	r.Limit = 1
 	h := acquire(t.Context(), t, c, r)
 	for range 3 {
-		expectOthers(t.Context(), t, "refused by the limit", other, r)
+		expectHeldByOthers(t.Context(), t, "refused by the limit", other, r)
 	}
 	under := acquire(h.Context(), t, c, r) // re-enters
 	release(t, under)

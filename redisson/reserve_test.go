@@ -268,7 +268,7 @@ func TestReservedLeaseEnds(t *testing.T) {
 	}
 	time.Sleep(250 * time.Millisecond)
 	other := acquire(t.Context(), t, newClient(t, s), lock.Request{Key: "k0000"})
-	expectOthers(ctx, t, "beside another holder", c, lock.Request{Key: "k0000", Lease: 200 * time.Millisecond})
+	expectHeldByOthers(ctx, t, "beside another holder", c, lock.Request{Key: "k0000", Lease: 200 * time.Millisecond})
 	release(t, other)
 	release(t, acquire(ctx, t, c, rs[1]))
 }
@@ -317,7 +317,7 @@ func TestReserveThroughAProxyThatParts(t *testing.T) {
 		leave()
 		for _, r := range rs {
 			r.Wait = 0
-			expectOthers(t.Context(), t, r.Key, other, r)
+			expectHeldByOthers(t.Context(), t, r.Key, other, r)
 		}
 		check(t, c.ReleaseAll(t.Context(), holds))
 	}

@@ -184,7 +184,7 @@ func testRoutedTogether(t *testing.T, prefix string, r *routed) {
 		holds := takeList(t.Context(), t, r.mapped, rs)
 		for _, one := range rs {
 			one.Wait = 0
-			expectOthers(t.Context(), t, one.Key, r.plain(one.Key), one)
+			expectHeldByOthers(t.Context(), t, one.Key, r.plain(one.Key), one)
 		}
 		check(t, r.mapped.ReleaseAll(t.Context(), holds))
 	}

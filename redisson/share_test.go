@@ -64,7 +64,7 @@ func TestReadersShareAHolder(t *testing.T) {
 				if n := admin.HLen(t.Context(), key).Val(); n > readers/4 { // the mode and a reader, or some on a machine that stands still
 					t.Errorf("%d fields while %d read", n, readers)
 				}
-				expectOthers(t.Context(), t, "a writer beside readers", writer, lock.Request{Key: key, Kind: lock.Write})
+				expectHeldByOthers(t.Context(), t, "a writer beside readers", writer, lock.Request{Key: key, Kind: lock.Write})
 			}) {
 				check(t, err)
 			}

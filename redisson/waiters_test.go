@@ -263,8 +263,7 @@ func TestMaxWaitersOfFreeLocks(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
-			h := acquire(t.Context(), t, c, lock.Request{Key: fmt.Sprint("k", i), Wait: time.Minute})
-			release(t, h)
+			release(t, acquire(t.Context(), t, c, lock.Request{Key: fmt.Sprint("k", i), Wait: time.Minute}))
 		})
 	}
 	all.Wait()
